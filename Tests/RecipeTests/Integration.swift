@@ -58,21 +58,36 @@ enum Integration: String, CaseIterable {
             contentsOfFile: Recipe.repository + "/deploy/integrations/" + name, encoding: .utf8)
     }
 
+    /// A file whose proxy gives up on a silent gateway sooner, if `isImpatient`.
+    private func file(_ name: String, isImpatient: Bool) throws -> String {
+        let text = try Self.file(name)
+        guard isImpatient else { return text }
+        switch self {
+        case .nginx: return try text.moved(["proxy_read_timeout 5s": "proxy_read_timeout 1s"])
+        case .caddy:
+            return try text.moved(["response_header_timeout 5s": "response_header_timeout 1s"])
+        case .haproxy: return try text.moved(["patience = 5000": "patience = 250"])
+        case .envoy, .envoyGRPC: return try text.moved(["timeout: 5s": "timeout: 1s"])
+        case .envoyProcessor: return try text.moved(["interval: 3s": "interval: 1s"])
+        }
+    }
+
     /// Starts it with its files as they stand there, but for places.
     func start(_ places: Places) throws -> AnyObject {
         let (gateway, api) = ("127.0.0.1:\(places.gateway)", "127.0.0.1:\(places.api)")
         let folder = places.directory.path
+        let isImpatient = places.isImpatient
         switch self {
         case .nginx:
             return try NginxServer.start(
-                try Self.file("nginx.conf").moved([
+                try file("nginx.conf", isImpatient: isImpatient).moved([
                     "listen 443": "listen 127.0.0.1:\(places.port)", "127.0.0.1:8080": gateway,
                     "127.0.0.1:9001": api, "/etc/nginx": folder,
                 ]), in: places.directory)
         case .caddy:
             let path = try places.directory.write(
                 "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
-                    + Self.file("Caddyfile").moved([
+                    + file("Caddyfile", isImpatient: isImpatient).moved([
                         "api.example.com": "localhost:\(places.port)", "127.0.0.1:8080": gateway,
                         "127.0.0.1:9001": api, "/etc/caddy": folder,
                     ]), to: "Caddyfile")
@@ -81,23 +96,23 @@ enum Integration: String, CaseIterable {
                 "serving initial configuration", places)
         case .haproxy:
             try places.directory.write(
-                try Self.file("sallyport.lua").moved(["127.0.0.1:8080": gateway]),
-                to: "sallyport.lua")
+                try file("sallyport.lua", isImpatient: isImpatient)
+                    .moved(["127.0.0.1:8080": gateway]), to: "sallyport.lua")
             return try HAProxy(
                 try Self.file("haproxy.cfg").moved([
                     "bind :443": "bind 127.0.0.1:\(places.port)", "127.0.0.1:8080": gateway,
                     "127.0.0.1:9001": api, "/etc/haproxy": folder,
                 ]), in: places.directory)
         case .envoy, .envoyGRPC, .envoyProcessor:
-            let file = rawValue + ".yaml"
-            var text = try Self.file(file).moved([
+            let name = rawValue + ".yaml"
+            var text = try file(name, isImpatient: isImpatient).moved([
                 "address: 0.0.0.0, port_value: 443":
                     "address: 127.0.0.1, port_value: \(places.port)",
                 "port_value: 8080": "port_value: \(places.gateway)",
                 "port_value: 9001": "port_value: \(places.api)", "/etc/envoy": folder,
             ])
             if self == .envoy { text = try text.moved(["127.0.0.1:8080": gateway]) }
-            let path = try places.directory.write(text, to: file)
+            let path = try places.directory.write(text, to: name)
             return try started(
                 Self.envoyPath ?? "envoy",
                 ["-c", path, "--disable-hot-restart", "--concurrency", "1"],
@@ -121,6 +136,7 @@ enum Integration: String, CaseIterable {
         let port: UInt16
         let gateway: UInt16
         let api: UInt16
+        var isImpatient = false
     }
 }
 
@@ -149,7 +165,7 @@ final class IntegrationSite {
     private let directory: ScratchDirectory
     private let proxy: AnyObject
 
-    init(_ integration: Integration) throws {
+    init(_ integration: Integration, isImpatient: Bool = false) throws {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
         let certificate = try TestCertificate(in: directory, "api", names: ["localhost"])
@@ -188,7 +204,8 @@ final class IntegrationSite {
         relay = try CuttingRelay(to: gatewayPort)
         proxy = try integration.start(
             Integration.Places(
-                directory: directory, port: port, gateway: relay.port, api: upstream.port))
+                directory: directory, port: port, gateway: relay.port, api: upstream.port,
+                isImpatient: isImpatient))
         app = try App.enrolled(
             "https://localhost:\(port)",
             options: ["--cacert", certificate.certificatePath, "--interface", "127.0.0.2"])

@@ -63,6 +63,19 @@ extension IntegrationTests {
         }
     }
 
+    @Test(
+        "a gateway that takes a question and is silent is a refusal after a while",
+        arguments: Integration.installed)
+    func silent(integration: Integration) throws {
+        let site = try IntegrationSite(integration, isImpatient: true)
+        let signed = try site.app.signature("GET", "/api/x")
+        site.relay.set(.silent)
+        let answer = try site.send("GET", "/api/x", signed, options: ["--max-time", "20"])
+        #expect([502, 503, 504].contains(answer.answer.status))
+        #expect(site.upstream.requests.isEmpty)
+        site.relay.set(.clear)
+    }
+
     @Test("Istio asks about every host that it forwards, with each port, and hands Link on")
     func istio() throws {
         let text = try Integration.file("istio.yaml")
