@@ -50,6 +50,9 @@ enum Integration: String, CaseIterable {
         }
     }
 
+    /// Whether it hears of every request that has no body.
+    var tellsOfNoBody: Bool { self == .haproxy || showsBodies }
+
     /// Whether it sees all of them, whatever their length.
     var showsLongBodies: Bool { self == .envoyProcessor }
 

@@ -64,6 +64,31 @@ extension IntegrationTests {
     }
 
     @Test(
+        "what has no body is compared as that, where the proxy can tell that there is none",
+        arguments: Integration.installed)
+    func bodiless(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        let app = site.app
+        for (method, version) in [("POST", "--http1.1"), ("DELETE", "--http2")] {
+            let signed = try app.signature(method, "/api/x")
+            let announced = try site.send(
+                method, "/api/x", signed + [("Content-Length", "0")], options: [version])
+            #expect(announced.outcome == "200")
+            #expect(site.upstream.requests.last?["X-Attest-Body"] == "verified")
+            let count = site.upstream.requests.count
+            let silent = try app.signature(method, "/api/x")
+            let answer = try site.send(method, "/api/x", silent, options: [version])
+            if integration.tellsOfNoBody {
+                #expect(answer.outcome == "200")
+                #expect(site.upstream.requests.last?["X-Attest-Body"] == "verified")
+            } else {
+                #expect(answer.outcome == "403 body_unavailable")
+                #expect(site.upstream.requests.count == count)
+            }
+        }
+    }
+
+    @Test(
         "a gateway that takes a question and is silent is a refusal after a while",
         arguments: Integration.installed)
     func silent(integration: Integration) throws {

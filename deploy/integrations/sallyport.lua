@@ -54,6 +54,11 @@ core.register_action("sallyport_check", { "http-req" }, function(txn)
     if fields["transfer-encoding"] then
         asked["x-forwarded-transfer-encoding"] = { fields["transfer-encoding"][0] }
     end
+    -- Nothing announces a body, and haproxy.cfg has waited for one in vain.
+    local announced = fields["content-length"] or fields["transfer-encoding"]
+    if not announced and txn:get_var("txn.bodiless") then
+        asked["x-forwarded-content-length"] = { "0" }
+    end
 
     local answer = core.httpclient():get({ url = gateway, headers = asked, timeout = patience })
     if not answer or answer.status == 0 then

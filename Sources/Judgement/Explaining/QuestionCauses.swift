@@ -41,8 +41,11 @@ enum QuestionCauses {
             "Let whoever asks send the message as the page about check listeners has it."),
         CauseExplanation(
             [.bodyUnavailable], ["body_hidden"], .operator,
-            "The proxy does not show the body that the app has signed.",
+            "The proxy does not show the body that the app has signed, or does not say that there "
+                + "is none: without Content-Length: 0, every method but GET, HEAD and OPTIONS may "
+                + "have one.",
             "Let the gateway itself proxy the route, or let the upstream compare the body "
-                + "(attest.body: claimed)."),
+                + "(attest.body: claimed). For requests without a body it is enough that the app "
+                + "sends Content-Length: 0."),
     ]
 }

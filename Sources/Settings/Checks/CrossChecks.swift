@@ -189,9 +189,10 @@ struct CrossChecks {
             guard let (bind, dialect) = asking.first(where: { $0.dialect.hidesBodies(of: route) })
             else { continue }
             context.warning(
-                "no request with a body can pass by an assertion at \(bind): a proxy that "
-                    + "asks as \(dialect.rawValue) shows none. With client_data: header and "
-                    + "body: claimed the upstream compares it", at: "\(path).attest.mode")
+                "no request with a body can pass by an assertion at \(bind), nor one without a "
+                    + "body that is no GET, HEAD or OPTIONS and has no Content-Length: 0: a proxy "
+                    + "that asks as \(dialect.rawValue) shows no body. With client_data: header "
+                    + "and body: claimed the upstream compares it", at: "\(path).attest.mode")
         }
     }
 

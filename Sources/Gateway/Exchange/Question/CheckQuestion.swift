@@ -69,7 +69,10 @@ extension Exchange {
         try refuseOrObserve(
             Refusal(
                 .bodyUnavailable, .bodyHidden,
-                explanation: "The proxy in front does not show the body that was signed."))
+                explanation: """
+                    The proxy in front does not show the body that was signed, or does not say \
+                    that there is none, as it can if the request has Content-Length: 0.
+                    """))
     }
 
     /// Answers that the request may pass, with what its upstream is to be told.
