@@ -36,7 +36,7 @@ struct KeySetFetcherTests {
                 names.withLock { $0.append("\(name)") }
             }
 
-            func leftOut(_ name: StaticString) {}
+            func leftOut(_ name: StaticString, isOwed: Bool) {}
         }
 
         private static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)

@@ -35,7 +35,7 @@ private final class ScriptedExchange: ReceiptExchange {
 
 private struct Silence: EventLog {
     func event(level: StaticString, _ name: StaticString, _ message: String) {}
-    func leftOut(_ name: StaticString) {}
+    func leftOut(_ name: StaticString, isOwed: Bool) {}
 }
 
 /// The driver on a real loop and a real registry, with real receipts.

@@ -2,6 +2,19 @@
 package protocol EventLog: Sendable {
     func event(level: StaticString, _ name: StaticString, _ message: String)
 
-    /// Counts an event that is not logged, because the same was a moment ago.
-    func leftOut(_ name: StaticString)
+    /// Counts an event that is not logged. `isOwed`: nothing else will say how many these were.
+    func leftOut(_ name: StaticString, isOwed: Bool)
+}
+
+extension EventLog {
+    /// Logs an event that repeats itself, or counts it.
+    package func event(
+        level: StaticString, _ name: StaticString, _ turn: RepeatedEvents.Turn
+    ) {
+        switch turn {
+        case .told(let message): event(level: level, name, message)
+        case .repeated: leftOut(name, isOwed: false)
+        case .crowdedOut: leftOut(name, isOwed: true)
+        }
+    }
 }

@@ -116,10 +116,8 @@ final class ExportChannel {
         let text =
             "\(signal.rawValue): the collector threw \(answer.rejectedCount) away: "
             + answer.message
-        guard let text = repeated.text(text, of: signal.rawValue, at: loop.now) else {
-            return log.leftOut("otlp_rejected")
-        }
-        log.event(level: "warning", "otlp_rejected", text)
+        let turn = repeated.turn("otlp_rejected", text, of: signal.rawValue, at: loop.now)
+        log.event(level: "warning", "otlp_rejected", turn)
     }
 
     private func fail(_ reason: String) {

@@ -233,8 +233,7 @@ package final class ReceiptRenewal {
     // MARK: telling
 
     private func tellOnce(_ level: StaticString, _ name: StaticString, _ text: String) {
-        guard let text = repeated.text(text, at: loop.now) else { return log.leftOut(name) }
-        log.event(level: level, name, text)
+        log.event(level: level, name, repeated.turn(name, text, at: loop.now))
     }
 
     private func tell(_ result: RenewalResult, _ group: ReceiptGroup, pause: Duration?) {

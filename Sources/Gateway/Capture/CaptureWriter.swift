@@ -134,10 +134,8 @@ final class CaptureWriter: @unchecked Sendable {
         }
 
         private mutating func tell(_ text: String) {
-            guard let text = repeated.text(text, at: MonotonicInstant.now()) else {
-                return log.leftOut("capture_failed")
-            }
-            log.event(level: "warning", "capture_failed", text)
+            let turn = repeated.turn("capture_failed", text, at: MonotonicInstant.now())
+            log.event(level: "warning", "capture_failed", turn)
         }
     }
 }

@@ -94,11 +94,10 @@ final class Hub: Sendable {
 
     /// A name is asked for again and again: the same failure is told once a minute.
     private func tellUnresolved(_ upstream: String, _ error: IOError) {
-        let text = unresolved.withLock {
-            $0.text("upstreams.\(upstream): \(error)", at: MonotonicInstant.now())
+        let turn = unresolved.withLock {
+            $0.turn("resolve_failed", "upstreams.\(upstream): \(error)", at: MonotonicInstant.now())
         }
-        guard let text else { return logs.leftOut("resolve_failed") }
-        logs.event(level: "warning", "resolve_failed", text)
+        logs.event(level: "warning", "resolve_failed", turn)
     }
 
     /// The servers of an upstream as they were last resolved.

@@ -8,8 +8,9 @@ final class StoreOutages: Sendable {
     private enum News {
         case none
         case told
-        /// A reason that was told within the last minute: reasons may take turns.
-        case leftOut
+        /// A reason that was told within the last minute, or too many were: reasons may take
+        /// turns.
+        case leftOut(isOwed: Bool)
     }
 
     private struct Contents {
@@ -21,8 +22,12 @@ final class StoreOutages: Sendable {
             reasons[store] = failure
             guard failure != last else { return .none }
             guard let failure, last != nil else { return .told }
-            let text = repeated.text("\(store): \(failure)", at: MonotonicInstant.now())
-            return text == nil ? .leftOut : .told
+            let text = "\(store): \(failure)"
+            switch repeated.turn("store_down", text, at: MonotonicInstant.now()) {
+            case .told: return .told
+            case .repeated: return .leftOut(isOwed: false)
+            case .crowdedOut: return .leftOut(isOwed: true)
+            }
         }
     }
 
@@ -34,7 +39,7 @@ final class StoreOutages: Sendable {
         switch contents.withLock({ $0.note("\(store)", failure) }) {
         case .none: break
         case .told: logs.storeEvent(store, isUp: failure == nil, failure ?? "")
-        case .leftOut: logs.leftOut("store_down")
+        case .leftOut(let isOwed): logs.leftOut("store_down", isOwed: isOwed)
         }
     }
 }

@@ -16,13 +16,26 @@ struct EventThrottle {
     /// Counts an event. False if its line is to be left out.
     mutating func admits(_ name: String, at now: MonotonicInstant) -> Bool {
         count(name)
-        var window = windows[name] ?? Window(end: now + Self.interval)
-        // One that is over, and has left something out, is told of by whoever asks.
-        if now >= window.end, window.leftOutCount == 0 { window = Window(end: now + Self.interval) }
+        var window = window(of: name, at: now)
         let isAdmitted = window.writtenCount < Self.countMax
         if isAdmitted { window.writtenCount += 1 } else { window.leftOutCount &+= 1 }
         windows[name] = window
         return isAdmitted
+    }
+
+    /// Counts an event that was left out before, to be told of as one that was left out here.
+    mutating func leaveOut(_ name: String, at now: MonotonicInstant) {
+        count(name)
+        var window = window(of: name, at: now)
+        window.leftOutCount &+= 1
+        windows[name] = window
+    }
+
+    private func window(of name: String, at now: MonotonicInstant) -> Window {
+        let window = windows[name] ?? Window(end: now + Self.interval)
+        // One that is over, and has left something out, is told of by whoever asks.
+        let isDone = now >= window.end && window.leftOutCount == 0
+        return isDone ? Window(end: now + Self.interval) : window
     }
 
     mutating func count(_ name: String) { counts[name, default: 0] &+= 1 }

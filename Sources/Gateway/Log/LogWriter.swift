@@ -190,7 +190,12 @@ final class LogWriters: EventLog {
         write(level: level, name, message)
     }
 
-    func leftOut(_ name: StaticString) { throttle.withLock { $0.count(name.description) } }
+    func leftOut(_ name: StaticString, isOwed: Bool) {
+        let now = MonotonicInstant.now()
+        throttle.withLock {
+            if isOwed { $0.leaveOut(name.description, at: now) } else { $0.count(name.description) }
+        }
+    }
 
     /// What the last event of a name said; nil if there was none.
     func lastMessage(of name: String) -> String? { lastMessages.withLock { $0[name] } }

@@ -32,10 +32,7 @@ final class WorkerLog {
     /// Logs an event like ``event(level:_:_:)``, but one that strangers can bring about as often as
     /// they like: the same words once a minute, with how often they were left out.
     func repeatedEvent(_ name: StaticString, _ message: String) {
-        guard let message = repeated.text(message, at: loop.now) else {
-            return writers.leftOut(name)
-        }
-        event(name, message)
+        writers.event(level: "warning", name, repeated.turn(name, message, at: loop.now))
     }
 
     /// Ends the turn: what was gathered goes to the log's thread.
