@@ -54,10 +54,12 @@ public enum File {
         }
     }
 
-    /// Replaces the file as a whole: readers see the old bytes or the new, also after a crash.
+    /// Replaces the file as a whole: readers see the old bytes or the new, also after a crash. A
+    /// device or a pipe is written to, and stays what it is.
     ///
     /// `mode` is set as given, whatever the process's mask.
     public static func write(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(IOError) {
+        guard isReplaceable(path) else { return try writeInPlace(path, bytes) }
         let (directory, name) = split(path)
         let temporary = "\(directory).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
         do throws(IOError) {
@@ -73,6 +75,30 @@ public enum File {
             throw IOError(path, errno: code)
         }
         try syncDirectory(of: path)
+    }
+
+    /// Whether a file may take the name of what is there: of a file, of a link that is not the
+    /// system's own name for an open descriptor, and of nothing.
+    private static func isReplaceable(_ path: String) -> Bool {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return true }
+        return switch status.st_mode & mode_t(S_IFMT) {
+        case mode_t(S_IFREG), mode_t(S_IFDIR): true
+        case mode_t(S_IFLNK): !path.hasPrefix("/dev/") && !path.hasPrefix("/proc/")
+        default: false
+        }
+    }
+
+    private static func writeInPlace(_ path: String, _ bytes: [UInt8]) throws(IOError) {
+        // Without a reader, a named pipe would be waited for here, forever.
+        let end = try open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY, mode: 0)
+        let code = sallyport_block(end.raw)
+        guard code == 0 else { throw IOError(path, errno: code) }
+        do throws(IOError) {
+            try appendAll(end.raw, bytes)
+        } catch {
+            throw IOError(path, error.reason)
+        }
     }
 
     /// A new name is safe from a crash only once its directory is on disk.
@@ -94,6 +120,11 @@ public enum File {
         _ descriptor: Int32, _ bytes: [UInt8], mode: UInt32
     ) throws(IOError) {
         guard fchmod(descriptor, mode) == 0 else { throw IOError("", errno: sallyport_errno()) }
+        try appendAll(descriptor, bytes)
+        guard fsync(descriptor) == 0 else { throw IOError("", errno: sallyport_errno()) }
+    }
+
+    private static func appendAll(_ descriptor: Int32, _ bytes: [UInt8]) throws(IOError) {
         var offset = 0
         while offset < bytes.count {
             switch append(descriptor, bytes.span.extracting(offset...)) {
@@ -102,7 +133,6 @@ public enum File {
             case .failed(let code): throw IOError("", errno: code)
             }
         }
-        guard fsync(descriptor) == 0 else { throw IOError("", errno: sallyport_errno()) }
     }
 
     /// Opens a file, a pipe or standard input by its path, to be read piece by piece.

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import Foundation
+import Glibc
 import Testing
 
 @Suite("A file")
@@ -63,6 +64,58 @@ struct FileTests {
             try File.write(directory.path("no/x"), [1], mode: 0o600)
         }
         #expect(try directory.names == ["secret"])
+    }
+
+    @Test("that is a device is written to, and stays one")
+    func device() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("null")
+        // The numbers of the device that takes everything (null(4)). Only root may make one.
+        guard mknod(path, S_IFCHR | 0o666, 0x103) == 0 else {
+            return #expect(errno == EPERM)
+        }
+        let before = try #require(File.inode(path))
+        do throws(IOError) {
+            try File.write(path, [1, 2, 3], mode: 0o600)
+        } catch {
+            // A file system that is mounted without devices opens none.
+            try #require(error.reason == .permissionDenied, "\(error)")
+        }
+        #expect(File.inode(path) == before)
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & S_IFMT == S_IFCHR && status.st_mode & 0o777 != 0o600)
+        #expect(try directory.names == ["null"])
+    }
+
+    @Test("that is a pipe is written to, as far as somebody reads")
+    func writtenPipe() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("fifo")
+        #expect(mkfifo(path, 0o644) == 0)
+        #expect(throws: IOError(path, errno: ENXIO)) { try File.write(path, [1], mode: 0o600) }
+        let reader = open(path, O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        try File.write(path, [1, 2, 3], mode: 0o600)
+        var bytes = [UInt8](repeating: 0, count: 8)
+        #expect(Glibc.read(reader, &bytes, 8) == 3 && bytes.prefix(3) == [1, 2, 3])
+        // By the name that the system has for an open descriptor, too: a link like /dev/stdout.
+        let pipe = Pipe()
+        let number = pipe.fileHandleForWriting.fileDescriptor
+        try File.write("/proc/self/fd/\(number)", [4, 5], mode: 0o600)
+        #expect(try pipe.fileHandleForReading.read(upToCount: 2) == Data([4, 5]))
+        #expect(try directory.names == ["fifo"])
+    }
+
+    @Test("that is a link to a file is replaced, and what it leads to stays as it was")
+    func writtenLink() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("link")
+        try File.write(directory.path("file"), [1], mode: 0o600)
+        #expect(symlink(directory.path("file"), path) == 0)
+        try File.write(path, [2], mode: 0o600)
+        #expect(try File.read(directory.path("file"), byteCountMax: 1) == [1])
+        #expect(try File.read(path, byteCountMax: 1) == [2])
     }
 
     @Test("is appended to by its own descriptor")
