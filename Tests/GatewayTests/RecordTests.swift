@@ -65,6 +65,19 @@ struct RecordTests {
         }
     }
 
+    @Test("of an answer without a body no bytes are counted, whoever gives it")
+    func bodiless() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        let client = try gateway.client()
+        #expect(try client.exchange("HEAD", "/attested/x").status == 401)
+        #expect(try client.exchange("HEAD", "/livez").status > 0)
+        #expect(try device.send("GET", "/attested/x").status == 401)
+        let records = try gateway.logLines().map { try members($0) }
+        let counts = records.suffix(3).map { $0["bytes_out"]?.integerValue ?? -1 }
+        #expect(counts.prefix(2) == [0, 0] && counts[2] > 100, "\(counts)")
+    }
+
     @Test("a key is logged as the operator wants: by its pseudonym, its beginning, or not")
     func keyNames() throws {
         let gateway = try GatewayUnderTest()

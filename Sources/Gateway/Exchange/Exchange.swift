@@ -232,7 +232,7 @@ final class Exchange {
             progress.isStarted = true
             progress.status = refusal.reason.status
             let problem = told(Problem.response(to: self, refusal))
-            progress.byteCount = problem.body.count
+            progress.byteCount = isAnswerBodiless ? 0 : problem.body.count
             downstream?.respond(problem)
         }
         phase = .recordAccess
@@ -245,7 +245,7 @@ final class Exchange {
         progress.isStarted = true
         progress.status = response.status
         let response = told(response)
-        progress.byteCount = response.body.count
+        progress.byteCount = isAnswerBodiless ? 0 : response.body.count
         downstream?.respond(response)
         return .answered
     }
