@@ -70,4 +70,11 @@ public struct KeyRecord: Hashable, Sendable {
         self.receipt = receipt
         self.receiptState = receiptState
     }
+
+    /// This record with `counter` for its floor, if that is higher.
+    public func raised(to counter: UInt32?) -> KeyRecord {
+        var record = self
+        record.counterFloor = max(counterFloor, counter ?? 0)
+        return record
+    }
 }

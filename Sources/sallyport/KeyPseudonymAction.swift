@@ -38,6 +38,7 @@ enum KeyPseudonymAction {
         }
         let pseudonyms = try SecretKeyFiles.pseudonyms(for: settings)
         var output = OutputBatch()
+        let counters = AcceptedCounters(settings)
         var isFound = false
         var filter = filter
         filter.countMax = 10_000
@@ -49,7 +50,8 @@ enum KeyPseudonymAction {
                     AuditNote(
                         .identifyKey, record.keyID.base64, outcome: "done",
                         detail: "by pseudonym \(pseudonym)"))
-                output.add(KeyLine.text(record, bitNames: settings.deviceBitNames))
+                output.add(
+                    KeyLine.text(counters.applied(to: record), bitNames: settings.deviceBitNames))
             }
             guard let last = page.last else { break }
             filter.after = last.keyID

@@ -20,10 +20,13 @@ enum KeyUserAction {
             AuditNote(
                 .exportUser, "", outcome: "done", detail: String(counting: known.count, "key")))
         var output = OutputBatch()
+        let counters = AcceptedCounters(settings)
         for found in known {
             guard let record = try registry.find(found.keyID) else { continue }
             output.add(
-                KeyLine.text(record, users: [found], bitNames: settings.deviceBitNames))
+                KeyLine.text(
+                    counters.applied(to: record), users: [found],
+                    bitNames: settings.deviceBitNames))
         }
         output.flush()
     }

@@ -79,8 +79,8 @@ enum KeysCommand {
         switch action {
         case "import": try KeyImportAction.run(registry, arguments, settings)
         case "export":
-            warnOfOldCounters(settings)
-            try export(registry, arguments)
+            warnOfLaterCounters(settings)
+            try export(registry, arguments, settings)
         case "pseudonym": try KeyPseudonymAction.tell(registry, arguments, settings)
         case "list" where arguments.value("--pseudonym") != nil:
             try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
@@ -143,21 +143,21 @@ enum KeysCommand {
         return filter
     }
 
-    /// A gateway with embedded counters writes them down now and then, and whole when it stops.
-    private static func warnOfOldCounters(_ settings: Settings) {
+    private static func warnOfLaterCounters(_ settings: Settings) {
         guard case .embedded = settings.counters, case .sqlite(let path) = settings.registry,
             let runner = EmbeddedOwnership.runner(registryPath: path)
         else { return }
         Console.complain(
-            "sallyport: the gateway (\(runner)) has newer counters in its memory than these: to "
-                + "move keys to another gateway, stop it first, then export")
+            "sallyport: the gateway (\(runner)) goes on, and what it accepts from now on is not in "
+                + "these counters: to move keys to another gateway, stop it first, then export")
     }
 
     private static func export(
-        _ registry: any RegistryAdministration, _ arguments: Arguments
+        _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
     ) throws {
         var output = OutputBatch()
         let filter = filter(arguments)
+        let counters = AcceptedCounters(settings)
         // Among keys that scroll by it would be in the way.
         let bar = ProgressBar(
             "exporting", "keys", isQuiet: arguments.isQuiet || Terminal.isTerminal(1))
@@ -166,7 +166,7 @@ enum KeysCommand {
         var count = 0
         // Erased keys too: another registry must not take them again either.
         try registry.export(filter) { record in
-            output.add(KeyLine.text(record))
+            output.add(KeyLine.text(counters.applied(to: record)))
             count += 1
             bar.show(count, share: total > 0 ? Double(count) / Double(total) : nil)
         }
@@ -178,8 +178,10 @@ enum KeysCommand {
         _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
     ) throws {
         var output = OutputBatch()
+        let counters = AcceptedCounters(settings)
         for record in try registry.list(filter(arguments), withReceipts: false) {
-            output.add(KeyLine.text(record, bitNames: settings.deviceBitNames))
+            output.add(
+                KeyLine.text(counters.applied(to: record), bitNames: settings.deviceBitNames))
         }
         output.flush()
     }
@@ -187,13 +189,14 @@ enum KeysCommand {
     private static func show(
         _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
     ) throws {
+        let counters = AcceptedCounters(settings)
         for keyID in keyIDs(arguments) {
             guard let record = try registry.find(keyID) else {
                 Exit.failed("\(keyID.base64): unknown key")
             }
             Console.print(
                 KeyLine.text(
-                    record, users: try registry.users(of: keyID),
+                    counters.applied(to: record), users: try registry.users(of: keyID),
                     bitNames: settings.deviceBitNames))
         }
     }

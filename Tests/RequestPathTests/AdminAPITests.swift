@@ -62,6 +62,22 @@ struct AdminAPITests {
         #expect(try site.actions() == ["keys.pseudonym", "keys.pseudonym"])
     }
 
+    @Test("a key has the highest counter that was accepted")
+    func counters() throws {
+        let device = try enrolled()
+        for _ in 0..<3 {
+            let answer = try device.call("strict", at: site.gateway).exchange(with: site.gateway)
+            #expect(answer.status == 200)
+        }
+        let id = device.keyID.base64
+        let url = id.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        let listed = try site.json("/keys")["keys"]?.arrayValue?.first
+        let exported = try JSONValue.parse(try site.call("GET", "/keys/export").bodyText)
+        for key in [try site.json("/keys/\(url)"), listed, exported] {
+            #expect(key?["counter"]?.integerValue == Int64(device.counter))
+        }
+    }
+
     @Test("a revocation holds at once and again, and says who did it")
     func revoke() throws {
         let device = try enrolled()

@@ -80,7 +80,7 @@ struct CommandWordsTests {
         #expect(help.contains("Send it in the header of session tokens."))
     }
 
-    @Test("an export beside a gateway with embedded counters says that they are older")
+    @Test("an export beside a gateway with embedded counters says that it goes on")
     func export() throws {
         let gateway = try GatewayProcess(
             .enforcing(upstreamPort: upstream.port), directory: directory)
@@ -91,7 +91,7 @@ struct CommandWordsTests {
             #expect(outcome.standardOutput.split(separator: "\n").count == 1)
             return outcome
         }
-        let words = "(process \(gateway.current.processID)) has newer counters in its memory"
+        let words = "(process \(gateway.current.processID)) goes on, and what it accepts"
         #expect(try export().standardError.contains(words))
         try gateway.terminate()
         #expect(try export().standardError.isEmpty)

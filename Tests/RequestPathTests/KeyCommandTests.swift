@@ -83,6 +83,22 @@ struct KeyCommandTests {
         #expect(try keys("pseudonym").status == .exited(2))
     }
 
+    @Test("a key has the highest counter that was accepted, while the gateway runs and afterwards")
+    func counters() throws {
+        for _ in 0..<3 { #expect(try client.request("GET", "/api/x").status == 200) }
+        func expectCounters(_ place: Comment) throws {
+            for words in [["show", keyID], ["list"], ["export"]] {
+                let outcome = try keys(words[0], Array(words.dropFirst()))
+                let line = outcome.standardOutput.trimmingCharacters(in: .newlines)
+                let counter = try JSONValue.parse(line)["counter"]?.integerValue
+                #expect(counter == Int64(client.device.counter), place)
+            }
+        }
+        try expectCounters("beside the gateway")
+        try gateway.terminate()
+        try expectCounters("after its clean stop")
+    }
+
     @Test("what is exported can be imported elsewhere, and works there")
     func exportImport() throws {
         #expect(try client.request("GET", "/api/x").status == 200)

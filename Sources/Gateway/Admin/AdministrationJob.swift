@@ -13,6 +13,8 @@ struct AdministrationJob: Sendable {
     let author: AuditAuthor
     let site: Site
     let access: AdministrationAccess
+    /// What this gateway has accepted and the registry may not have yet.
+    let floors: FloorTable
 
     func run() -> AdministrationAnswer {
         do {
@@ -48,7 +50,7 @@ struct AdministrationJob: Sendable {
     ) throws -> AdministrationAnswer {
         let page =
             try pseudonym.map { try find($0, filter, registry) }
-            ?? registry.list(filter, withReceipts: false)
+            ?? self.page(filter, withReceipts: false, registry)
         return json { writer in
             writer.beginArray("keys")
             for record in page {
@@ -71,7 +73,7 @@ struct AdministrationJob: Sendable {
         filter.countMax = 10_000
         var found: [KeyRecord] = []
         while true {
-            let page = try registry.list(filter, withReceipts: false)
+            let page = try self.page(filter, withReceipts: false, registry)
             found += page.filter { site.pseudonyms.isPseudonym(pseudonym, of: $0.keyID) }
             guard let last = page.last else { break }
             filter.after = last.keyID
@@ -85,10 +87,29 @@ struct AdministrationJob: Sendable {
         return found
     }
 
+    private func page(
+        _ filter: KeyFilter, withReceipts: Bool, _ registry: any RegistryAdministration
+    ) throws -> [KeyRecord] {
+        try withAccepted { try registry.list(filter, withReceipts: withReceipts) }
+    }
+
+    /// The records that `read` finds, with the highest counters that were accepted.
+    private func withAccepted(_ read: () throws -> [KeyRecord]) rethrows -> [KeyRecord] {
+        var records: [KeyRecord] = []
+        for _ in 0..<3 {
+            let number = floors.newsNumber
+            records = try read().map { $0.raised(to: floors.highest(of: $0.keyID)) }
+            // Else a counter may have left the table for the registry just after that was read.
+            if floors.newsNumber == number { break }
+        }
+        return records
+    }
+
     private func show(
         _ keyID: KeyID, _ registry: any RegistryAdministration
     ) throws -> AdministrationAnswer {
-        guard let record = try registry.find(keyID) else {
+        let found = try withAccepted { try registry.find(keyID).map { [$0] } ?? [] }
+        guard let record = found.first else {
             return AdministrationProblem.answer(
                 404, "key_unknown", "no key has this id", author.requestID)
         }
@@ -100,7 +121,7 @@ struct AdministrationJob: Sendable {
     private func export(
         _ filter: KeyFilter, _ registry: any RegistryAdministration
     ) throws -> AdministrationAnswer {
-        let page = try registry.list(filter, withReceipts: true)
+        let page = try page(filter, withReceipts: true, registry)
         var body: [UInt8] = []
         for record in page { body += (KeyLine.text(record) + "\n").utf8 }
         var answer = AdministrationAnswer(

@@ -94,7 +94,8 @@ extension Exchange {
             return answer(administrationProblem(400, "bad_request", error.text))
         }
         let job = AdministrationJob(
-            call: call, author: request.author, site: site, access: access)
+            call: call, author: request.author, site: site, access: access,
+            floors: worker.hub.floors)
         guard worker.administer(job.run, for: self) else {
             var response = administrationProblem(
                 503, "gateway_busy", "as many requests are under way as may be")

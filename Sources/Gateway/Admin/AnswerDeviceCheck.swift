@@ -126,7 +126,10 @@ extension Exchange {
             way: .api, name: "device_check.admin_secret_file", origin: peerText,
             requestID: requestIDText)
         worker.note(
-            AdministrationJob(call: .note(note), author: author, site: site, access: access).run)
+            AdministrationJob(
+                call: .note(note), author: author, site: site, access: access,
+                floors: worker.hub.floors
+            ).run)
     }
 
     /// The registry's, after its commit.
