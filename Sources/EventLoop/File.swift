@@ -229,6 +229,11 @@ public enum File {
         }
     }
 
+    public static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && isDirectory(status)
+    }
+
     static func isDirectory(_ status: stat) -> Bool {
         status.st_mode & mode_t(S_IFMT) == mode_t(S_IFDIR)
     }

@@ -33,10 +33,13 @@ public enum DatabaseFile {
         return status.st_size <= 1 ? .empty : .file
     }
 
-    /// How many names the file has; 0 if there is none.
+    /// How many names the file has; 0 if there is none. To a directory each one in it is a link.
     public static func nameCount(at path: String) -> Int {
         var status = stat()
-        return unsafe stat(Connection.plainPath(path), &status) == 0 ? Int(status.st_nlink) : 0
+        guard unsafe stat(Connection.plainPath(path), &status) == 0,
+            status.st_mode & S_IFMT == S_IFREG
+        else { return 0 }
+        return Int(status.st_nlink)
     }
 
     /// Whether the file ends inside a page: its end was lost, and SQLite would read zeroes there.

@@ -25,7 +25,7 @@ struct CheckReport {
     }
 
     /// Looks at what the file names. The machine and the user may be others than those that the
-    /// gateway runs on, so what depends on them is no error.
+    /// gateway runs on, so what depends on them is no error. A directory in a file's place is one.
     private mutating func examine(_ loaded: LoadedSettings) {
         let requirements = StartRequirements(settings: loaded.settings)
         let faults =
@@ -34,8 +34,8 @@ struct CheckReport {
         func problem(_ fault: StartRequirements.Fault) -> ConfigurationProblem {
             loaded.problem(fault.text, at: fault.setting)
         }
-        warnings += faults.map(problem)
-        errors += requirements.keyFaults().map(problem)
+        warnings += faults.filter { !$0.isCertain }.map(problem)
+        errors += (faults.filter(\.isCertain) + requirements.keyFaults()).map(problem)
     }
 
     func complain() {

@@ -8,6 +8,8 @@ struct StartRequirements {
     struct Fault {
         let setting: String
         let text: String
+        /// Whether no other machine or user could make it right.
+        var isCertain = false
     }
 
     let settings: Settings
@@ -53,8 +55,8 @@ struct StartRequirements {
     /// The faults of a file that is created if it is missing.
     private func faults(_ setting: String, _ path: String) -> [Fault] {
         let directory = File.directory(of: path)
-        if File.canWrite(inDirectory: path) {
-            return [Fault(setting: setting, text: "\(path) is a directory")]
+        if File.isDirectory(path) {
+            return [Fault(setting: setting, text: "\(path) is a directory", isCertain: true)]
         }
         if File.exists(path) {
             return File.canChange(path)

@@ -102,6 +102,23 @@ struct StartRequirementTests {
         return first == 1024 ? 1017 : nil
     }()
 
+    @Test("check refuses a directory in the place of a file, and says nothing else of it")
+    func directories() throws {
+        let (check, doctor) = try outcomes {
+            $0.registryPath = directory.path
+            $0.more = ["log: { access: \(directory.path) }"]
+        }
+        #expect(check.status == .exited(78) && doctor.status == .exited(1))
+        let lines = check.standardError.split(separator: "\n").filter {
+            $0.contains(": registry: ") || $0.contains(": log.access: ")
+        }
+        #expect(lines.count == 2, "\(lines)")
+        for setting in ["registry", "log.access"] {
+            let words = ": \(setting): \(directory.path) is a directory"
+            #expect(lines.contains { $0.hasSuffix(words) && !$0.hasPrefix("warning") }, "\(lines)")
+        }
+    }
+
     @Test("check and doctor find places that cannot be written")
     func places() throws {
         let none = directory.path(of: "none")
