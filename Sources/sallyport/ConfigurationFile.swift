@@ -8,7 +8,8 @@ enum ConfigurationFile {
     static let defaultPath = "/etc/sallyport/sallyport.yaml"
 
     /// `-c FILE`, which every command that needs a configuration takes, or else ``defaultPath``.
-    /// Ends the process if there is neither; `tell` is told first.
+    /// Ends the process if there is neither; `tell` is told first. A file that is there and cannot
+    /// be read is for whoever loads it to report.
     static func path(
         _ arguments: Arguments, usage: String, tell: (String) -> Void = { _ in }
     ) -> String {
@@ -16,6 +17,7 @@ enum ConfigurationFile {
         do throws(IOError) {
             _ = try File.read(defaultPath, byteCountMax: byteCountMax)
         } catch {
+            guard error.reason == .notFound else { return defaultPath }
             let problem = "-c FILE is missing, and \(error)"
             tell(problem)
             Exit.usage("\(problem)\n\n\(usage)")
@@ -60,7 +62,13 @@ enum ConfigurationFile {
         do throws(IOError) {
             return .success(try File.read(path, byteCountMax: byteCountMax))
         } catch {
-            return .failure(FileReadFailure(error.reason.text))
+            guard error.reason == .permissionDenied else {
+                return .failure(FileReadFailure(error.reason.text))
+            }
+            return .failure(
+                FileReadFailure(
+                    "permission denied to \(HostSystem.userName): let this user read it, or run as "
+                        + "another"))
         }
     }
 

@@ -153,6 +153,22 @@ struct DefaultConfigurationTests {
             outcome.standardError.hasPrefix(
                 "-c FILE is missing, and /etc/sallyport/sallyport.yaml: no such file"))
     }
+
+    @Test(
+        "that may not be read is named, with the user and what to do", .enabled(if: getuid() == 0))
+    func unreadable() throws {
+        let directory = try ScratchDirectory()
+        let path = try directory.write("workers: 1\n", to: "closed.yaml")
+        for command in ["check", "run", "doctor", "healthcheck"] {
+            let outcome = try HiddenEtc.run([command], configuration: path, asUser: 65_532)
+            let words =
+                "/etc/sallyport/sallyport.yaml: cannot be read: permission denied to uid 65532: "
+                + "let this user read it, or run as another"
+            let told = outcome.standardError + outcome.standardOutput
+            #expect(told.contains(words) && !told.contains("usage"), "\(command): \(told)")
+            #expect(outcome.status == .exited(78), "\(command)")
+        }
+    }
 }
 
 /// A namespace whose `/etc` holds a configuration and nothing else.
@@ -161,21 +177,26 @@ private enum HiddenEtc {
         (try? ChildProcess.run("unshare", ["--map-root-user", "--mount", "true"]).status)
         == .exited(0)
 
+    /// `user`: whose rights the program has, in place of the owner's of the configuration.
     static func run(
-        _ arguments: [String], configuration: String?
+        _ arguments: [String], configuration: String?, asUser user: Int? = nil
     ) throws -> ChildProcess.Outcome {
         let script = """
             mount -t tmpfs none /etc
             if [ -n "$1" ]; then
                 mkdir /etc/sallyport
                 cp "$1" /etc/sallyport/sallyport.yaml
+                chmod 600 /etc/sallyport/sallyport.yaml
             fi
             shift
             exec "$@"
             """
+        let rights = user.map { ["setpriv", "--reuid=\($0)", "--regid=\($0)", "--clear-groups"] }
+        // Only root itself may become another user.
+        let names = user == nil ? ["--map-root-user"] : []
         return try ChildProcess.run(
             "unshare",
-            ["--map-root-user", "--mount", "sh", "-ec", script, "sh", configuration ?? ""]
-                + [BuiltProgram.sallyport] + arguments)
+            names + ["--mount", "sh", "-ec", script, "sh", configuration ?? ""]
+                + (rights ?? []) + [BuiltProgram.sallyport] + arguments)
     }
 }
