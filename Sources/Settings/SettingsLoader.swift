@@ -106,12 +106,32 @@ public struct SettingsLoader {
         guard lines.indices.contains(error.mark.line - 1) else { return "" }
         let line = String(decoding: lines[error.mark.line - 1], as: UTF8.self)
         if line.contains("${") { return "; inside { } and [ ] quote a value that holds ${…}" }
+        if let key = keyWithoutSpace(lines[..<error.mark.line]) {
+            return "; \(Suggestion.space(after: key))"
+        }
         // What means something else at the beginning of a value, such as *.example.com.
         let before = line.prefix(error.mark.column)
         let sign = zip(" " + before, before).reversed().first { previous, sign in
             " [{,-".contains(previous) && "*&!@`%".contains(sign)
         }?.1
         return sign.map { "; quote a value that begins with \($0)" } ?? ""
+    }
+
+    /// The last key of these lines, if no space stands behind its colon: YAML then takes the line
+    /// for a text, and stumbles over a later one.
+    private func keyWithoutSpace(_ lines: ArraySlice<ArraySlice<UInt8>>) -> String? {
+        let keys = Self.allKeys
+        return lines.suffix(3).reversed().lazy.compactMap { line in
+            let text = String(decoding: line, as: UTF8.self).drop { " -".contains($0) }
+            // The key may be a name that the operator chose.
+            let word = text.prefix { $0 != ":" }
+            let rest = text.dropFirst(word.count + 1)
+            if Name.isValid(String(word)), rest.hasPrefix("{") || rest.hasPrefix("[") {
+                return String(word)
+            }
+            guard !text.contains(": ") else { return nil }
+            return Suggestion.keyWithoutSpace(in: String(text), among: keys)
+        }.first
     }
 
     public func load(

@@ -80,7 +80,8 @@ extension GoldenCase {
             """#,
             expects: #"""
                 6:44: routes[0].attest.environments: is empty: no request would pass
-                6:60: routes[0].attest.categories: expected a mapping, found a list
+                6:60: routes[0].attest.categories: expected a mapping, found a list; known: only, \#
+                only_or_missing
                 10:44: routes[1].attest.environments: no app takes keys of these environments: no \#
                 request would pass
                 10:71: routes[1].attest.categories: needs one of only, only_or_missing
@@ -152,7 +153,8 @@ extension GoldenCase {
                 ABCDE12345.com.example.app, ABCDE12345.com.example.b
                 18:26: routes[3].attest.apps: is used with mode observe or enforce: off looks at \#
                 nothing
-                22:36: routes[4].attest.apps: expected a list, found the text "all"
+                22:36: routes[4].attest.apps: expected a list, found the text "all": write apps: \#
+                [all]
                 """#),
         GoldenCase(
             "bad versions",
@@ -351,7 +353,8 @@ extension GoldenCase {
                 11:39: routes[1].attest.risk.max: "-1" is not a whole number without unit
                 11:60: routes[1].attest.risk.action.limit: no rate limit is named "fast"; known: \#
                 attestation, challenge
-                15:36: routes[2].attest.risk: expected a mapping, found the text "3"
+                15:36: routes[2].attest.risk: expected a mapping, found the text "3": write risk: \#
+                { max: 3 }
                 15:48: routes[2].attest.accept[0]: "developers" is not one of assertion, token, \#
                 device_check, developer or proof:NAME: did you mean "developer"?
                 19:61: routes[3].attest.min_tier: no proof that accept names is worth \#

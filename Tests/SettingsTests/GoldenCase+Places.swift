@@ -179,7 +179,8 @@ extension GoldenCase {
             expects: #"""
                 2:42: listeners[0].proxy_protocol: required key "from" is missing
                 3:50: listeners[1].proxy_protocol.from: is empty: leave proxy_protocol out
-                4:42: listeners[2].proxy_protocol: expected a mapping, found the text "true"
+                4:42: listeners[2].proxy_protocol: expected a mapping, found the text "true": \#
+                write proxy_protocol: { from: [true] }
                 4:60: listeners[2].rate_limit: no rate limit is named "attestatio": did you mean \#
                 "attestation"?
                 5:12: forwarded: "x" is not one of x-forwarded, rfc7239, both
@@ -261,7 +262,7 @@ extension GoldenCase {
                 6:9: upstreams.api.servers[1]: the text is a URL: write api.internal:443, and the \#
                 key tls beside it
                 7:9: upstreams.api.servers[2]: "ftp://h:1" is a URL: write host:port
-                8:11: registry: expected a mapping, found a URL
+                8:11: registry: expected a mapping, found a URL: write registry: { sqlite: … }
                 9:8: admin: expected a mapping, found the text "127.0.0.1:9464": write admin: { \#
                 bind: 127.0.0.1:9464 }
                 """#),

@@ -73,8 +73,8 @@ extension GoldenCase {
                 21:62: unknown key "evry" in routes[2].attest.rollout: did you mean "every"?
                 27:30: routes[3].attest.rollout.while_success: is used with step or every only
                 27:50: routes[3].attest.rollout.min_requests: is used with step or every only
-                27:74: routes[3].attest.rollout.guard: expected a mapping, found the text \#
-                "hold"
+                27:74: routes[3].attest.rollout.guard: expected a mapping, found the text "hold"; \#
+                known: refused_max, window, min_requests, action
                 31:48: routes[4].attest.rollout.start: "5" has no unit: write 5%
                 31:57: routes[4].attest.rollout.step: "+0%" is outside +1% to +100%: a step makes \#
                 the share grow

@@ -49,7 +49,8 @@ extension GoldenCase {
                 5:6: upstreams.d: required key "servers" is missing
                 5:25: upstreams.d.connect_timeout: "1ms" is outside 10ms to 2m: requests wait for \#
                 it
-                6:9: upstreams.api2: expected a mapping, found the text "h:1"
+                6:9: upstreams.api2: expected a mapping, found the text "h:1": write api2: { \#
+                servers: [h:1] }
                 """#),
         GoldenCase(
             "bad HTTP/2 to upstreams, bodies that go on",
@@ -179,7 +180,8 @@ extension GoldenCase {
                 17:11: routes[3].path: "/x?y=1" is not a path that a request can have: \#
                 path_invalid
                 18:5: unknown key "upstrem" in routes[3]: did you mean "upstream"?
-                19:5: routes[4]: expected a mapping, found the text "just text"
+                19:5: routes[4]: expected a mapping, found the text "just text": write { name: …, \#
+                path: …, attest: … }
                 """#),
         GoldenCase(
             "paths that no request can have",

@@ -27,7 +27,8 @@ extension GoldenCase {
                 older does not count
                 5:28: signals.keys_per_address.max: "1000001" is outside 1 to 1000000: only \#
                 higher counts raise the signal
-                6:22: signals.conflicts_per_key: expected a mapping, found the text "3"
+                6:22: signals.conflicts_per_key: expected a mapping, found the text "3"; known: \#
+                max, window, action
                 7:13: signals.subjects: "100" is outside 1024 to 1000000: each takes 600 bytes, \#
                 100 if only events are counted
                 8:3: unknown key "keys_per_usr" in signals: did you mean "keys_per_user"?

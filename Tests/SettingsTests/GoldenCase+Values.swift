@@ -86,15 +86,22 @@ extension GoldenCase {
                 1:10: workers: expected a single value, found a list
                 2:12: listeners: expected a list, found a mapping: begin each of its entries \#
                 with "- "
-                3:12: challenge: expected a mapping, found the text "30s"
-                4:7: admin: expected a mapping, found nothing
+                3:12: challenge: expected a mapping, found the text "30s"; known: ttl, \#
+                attestation_ttl
+                4:7: admin: expected a mapping, found nothing: write admin: { bind: … }
                 5:16: log.access: has no value
-                6:9: limits: expected a mapping, found a list
-                7:12: upstreams: expected a mapping, found a list
-                8:9: routes: expected a list, found the text "all"
+                6:9: limits: expected a mapping, found a list; known: connections, \#
+                connections_per_address, requests_per_address, head, fields, target, body, \#
+                body_memory, temporary_directory, response_head, response_buffer, \#
+                requests_per_connection, client_data, registry_queue, body_rate_min, \#
+                response_rate_min, http2
+                7:12: upstreams: expected a mapping, found a list: write upstreams: { NAME: { \#
+                servers: […] } }
+                8:9: routes: expected a list, found the text "all": write routes: [{ name: …, \#
+                path: …, attest: … }]
                 9:11: registry: expected a mapping, found the text "/r.db": write registry: { \#
                 sqlite: /r.db }
-                10:7: apps: expected a list, found the text "x"
+                10:7: apps: expected a list, found the text "x": write apps: [{ id: x }]
                 """#),
         GoldenCase(
             "elements that are no mappings, of which nothing is concluded",
@@ -107,11 +114,14 @@ extension GoldenCase {
               - { name: a, path: /, upstream: other, attest: { mode: off } }
             """#,
             expects: #"""
-                1:13: listeners[0]: expected a mapping, found the text "a"
-                1:16: listeners[1]: expected a mapping, found the text "b"
-                2:48: upstreams.other: expected a mapping, found the text "none"
-                4:5: routes[0]: expected a mapping, found the text "api"
-                5:5: routes[1]: expected a mapping, found the text "other"
+                1:13: listeners[0]: expected a mapping, found the text "a": write { bind: a }
+                1:16: listeners[1]: expected a mapping, found the text "b": write { bind: b }
+                2:48: upstreams.other: expected a mapping, found the text "none": write other: { \#
+                servers: [none] }
+                4:5: routes[0]: expected a mapping, found the text "api": write { name: …, path: \#
+                …, attest: … }
+                5:5: routes[1]: expected a mapping, found the text "other": write { name: …, \#
+                path: …, attest: … }
                 """#),
         GoldenCase(
             "values that are read again once they are good",
@@ -332,7 +342,8 @@ extension GoldenCase {
                 10:19: apps[6].environments: is empty: no key of this app could enrol
                 12:5: apps[8]: app "ABCDE12345.c" is listed twice
                 13:5: apps[9]: required key "id" is missing
-                13:19: apps[9].environments: expected a list, found the text "production"
+                13:19: apps[9].environments: expected a list, found the text "production": write \#
+                environments: [production]
                 16:66: routes[0].attest.mode: with several apps configured, apps is needed too: \#
                 the ids of those whose requests this route takes, or any
                 """#),

@@ -43,7 +43,7 @@ struct Kind<Value> {
     ) -> Kind {
         Kind(form.shape) { field in
             let start = start ?? form.start
-            let read = field.section(meant: key) { section -> Value? in
+            let read = field.section(form.shape, meant: key) { section -> Value? in
                 var value = start
                 form.read(&section, into: &value)
                 check(&section, &value)
@@ -58,8 +58,9 @@ struct Kind<Value> {
 
     /// A section with one key.
     static func section(_ key: String, _ kind: Kind, _ about: String) -> Kind {
-        Kind(.section([Entry(key, kind.shape, required: true, about)])) { field in
-            let read = field.section { $0.value(key, true, kind.read)?.1 }
+        let shape = { Shape.section([Entry(key, kind.shape, required: true, about)]) }
+        return Kind(shape()) { field in
+            let read = field.section(shape()) { $0.value(key, true, kind.read)?.1 }
             return read ?? nil
         } yaml: { value in
             let printed = kind.yaml(value)
@@ -145,7 +146,7 @@ struct Kind<Value> {
         from start: @escaping () -> (Element) -> String? = { { _ in nil } }
     ) -> Kind where Value == [Element] {
         Kind(.list(element.shape)) { field in
-            guard let fields = field.list() else { return nil }
+            guard let fields = field.list(of: element.shape) else { return nil }
             let fault = start()
             let values = fields.compactMap { field -> Element? in
                 guard let value = element.read(field) else { return nil }
@@ -169,7 +170,7 @@ struct Kind<Value> {
         isFree: @escaping (String) -> Bool = { _ in true }
     ) -> Kind where Value == [Element] {
         Kind(.named(word, element.shape)) { field in
-            field.namedFields()?.compactMap { field in
+            field.namedFields(word, of: element.shape)?.compactMap { field in
                 if !Name.isValid(field.key) || !isFree(field.key) {
                     field.context.error("\(quoted(field.key)) \(Name.rule)", at: field.keyMark)
                 }

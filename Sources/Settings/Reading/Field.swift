@@ -68,11 +68,13 @@ struct Field {
         return context.isFaulty("\(whole).\(key)")
     }
 
-    /// The elements of a list.
-    func list() -> [Field]? {
+    /// The elements of a list, each of that shape.
+    func list(of element: @autoclosure () -> Shape) -> [Field]? {
         guard case .sequence(let elements) = node.kind else {
             wrongType(
-                expected: "a list", isMapping ? ": begin each of its entries with \"- \"" : "")
+                expected: "a list",
+                isMapping
+                    ? ": begin each of its entries with \"- \"" : meantForm(.list(element())))
             return nil
         }
         return elements.enumerated().map { index, element in
@@ -124,7 +126,7 @@ struct Field {
     }
 
     /// Whether there is a colon between what may be a scheme and an `@`: `user:password@host`.
-    private static func mayHoldPassword(_ text: String) -> Bool {
+    static func mayHoldPassword(_ text: String) -> Bool {
         guard let at = text.lastIndex(of: "@") else { return false }
         let start = text.firstRange(of: "://").map(\.upperBound) ?? text.startIndex
         return start < at && text[start..<at].contains(":")
@@ -173,6 +175,8 @@ struct Field {
 
 extension YAMLNode {
     var isMapping: Bool { if case .mapping = kind { true } else { false } }
+    /// Whether there is a key, and nothing behind it.
+    var isNothing: Bool { kind == .scalar("", isPlain: true) }
 }
 
 /// A value after substitution, and how a message may show it.

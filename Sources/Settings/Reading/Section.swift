@@ -83,6 +83,14 @@ struct Section {
     fileprivate func reportUnknownKeys() {
         for (key, entry) in entries where !asked.contains(key) {
             let place = place.path.isEmpty ? "" : " in \(place.path)"
+            if entry.value.isNothing, let known = Suggestion.keyWithoutSpace(in: key, among: asked)
+            {
+                // What stands behind the colon may be a password.
+                context.error(
+                    "unknown key \"\(known):…\"\(place): \(Suggestion.space(after: known))",
+                    at: entry.keyMark)
+                continue
+            }
             let ending = Suggestion.ending(for: key, among: asked, listing: true)
             context.error("unknown key \(quoted(key))\(place)\(ending)", at: entry.keyMark)
         }
@@ -90,21 +98,22 @@ struct Section {
 }
 
 extension Field {
-    /// Reads a mapping with fixed keys; nil if the value is none. `key`: the one that a value which
-    /// stands there alone was meant for.
+    /// Reads a mapping with fixed keys, of that shape; nil if the value is none. `key`: the one
+    /// that a value which stands there alone was meant for.
     func section<Value>(
-        meant key: String? = nil, _ read: (inout Section) -> Value
+        _ shape: @autoclosure () -> Shape, meant key: String? = nil,
+        _ read: (inout Section) -> Value
     ) -> Value? {
-        guard let entries = mapping(meant: key) else { return nil }
+        guard let entries = mapping(shape(), meant: key) else { return nil }
         var section = Section(self, entries)
         let value = read(&section)
         section.reportUnknownKeys()
         return value
     }
 
-    /// Reads a mapping whose keys the operator chooses.
-    func namedFields() -> [Field]? {
-        guard let entries = mapping() else { return nil }
+    /// Reads a mapping whose keys the operator chooses; `word` stands for one of them in messages.
+    func namedFields(_ word: String, of value: @autoclosure () -> Shape) -> [Field]? {
+        guard let entries = mapping(.named(word, value())) else { return nil }
         var fields: [Field] = []
         var taken: [String: YAMLEntry] = [:]
         for entry in entries {
@@ -113,6 +122,11 @@ extension Field {
                 continue
             }
             taken[entry.key] = entry
+            if entry.value.isNothing, let colon = entry.key.firstIndex(of: ":") {
+                let name = String(entry.key[..<colon])
+                context.error("\(path): \(Suggestion.space(after: name))", at: entry.keyMark)
+                continue
+            }
             let path = path.isEmpty ? entry.key : "\(path).\(entry.key)"
             fields.append(
                 Field(
@@ -122,16 +136,11 @@ extension Field {
         return fields
     }
 
-    private func mapping(meant key: String? = nil) -> [YAMLEntry]? {
+    private func mapping(
+        _ shape: @autoclosure () -> Shape, meant key: String? = nil
+    ) -> [YAMLEntry]? {
         if case .mapping(let entries) = node.kind { return entries }
-        var ending = ""
-        if let key, case .scalar(let text, _) = node.kind, !text.isEmpty, !text.contains("://"),
-            quoted(text) == "\"\(text)\""
-        {
-            let own = path.split(separator: ".").last ?? ""
-            ending = ": write \(own): { \(key): \(text) }"
-        }
-        wrongType(expected: "a mapping", ending)
+        wrongType(expected: "a mapping", meantForm(shape(), for: key))
         return nil
     }
 }

@@ -28,6 +28,17 @@ enum Suggestion {
         return "; known: " + candidates.joined(separator: ", ")
     }
 
+    /// The key that `text` begins with, if a colon stands behind it and no space: `bind` of
+    /// `bind:127.0.0.1:80`.
+    static func keyWithoutSpace(in text: String, among keys: [String]) -> String? {
+        guard let colon = text.firstIndex(of: ":"), text[colon...].dropFirst().first != nil else {
+            return nil
+        }
+        return keys.first { $0 == text[..<colon] }
+    }
+
+    static func space(after key: String) -> String { "write a space after \"\(key):\"" }
+
     /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
     static func distance(_ left: [Character], _ right: [Character]) -> Int {
         var beforeLast: [Int] = []

@@ -70,7 +70,7 @@ enum BundleVersionReader {
         }.map({ $0.read }, from: { Bounds($0) })
         let either = version.map { VersionBounds(min: $0) }.or(mapping)
         return Kind(.named("APP_ID", either.shape)) { field in
-            guard let fields = field.namedFields() else { return nil }
+            guard let fields = field.namedFields("APP_ID", of: either.shape) else { return nil }
             var found: [String: VersionBounds] = [:]
             let known = field.context.apps.map(\.id)
             for field in fields {

@@ -29,7 +29,7 @@ struct HeaderEditReader {
             return text.value.lowercased()
         }
         let lines = Kind<[HeaderLine]>(.named("HEADER", .text("text with {variables}"))) { field in
-            field.namedFields()?.compactMap { line($0, &taken) }
+            field.namedFields("HEADER", of: .text("…"))?.compactMap { line($0, &taken) }
         } yaml: { lines in
             .mapping(
                 lines.map { line in

@@ -80,7 +80,7 @@ enum ListenerTLSReader {
                 "Files of 80 random bytes, as for nginx. The first key seals; the others still "
                     + "open."
             ) { field, tickets in
-                tickets.keys = (field.list() ?? []).compactMap(ticketKey)
+                tickets.keys = (field.list(of: .path) ?? []).compactMap(ticketKey)
             }
         }
     }

@@ -81,7 +81,7 @@ extension OTLPSettings {
     private static var headers: Kind<[OTLPHeader]> {
         Kind(.named("HEADER", .text("header value"))) { field in
             var taken: Set<String> = []
-            return field.namedFields()?.compactMap { header($0, &taken) }
+            return field.namedFields("HEADER", of: .text("…"))?.compactMap { header($0, &taken) }
         } yaml: { headers in
             .mapping(
                 headers.map { header in

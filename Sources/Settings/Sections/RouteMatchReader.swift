@@ -78,7 +78,7 @@ enum RouteMatchReader {
     }
 
     private static func headers(_ field: Field) -> [HeaderCondition]? {
-        guard let fields = field.namedFields() else { return nil }
+        guard let fields = field.namedFields("HEADER", of: test.shape) else { return nil }
         if fields.isEmpty {
             field.error("is empty: leave it out to take every request")
             return nil
