@@ -79,4 +79,19 @@ struct ConfigurationHintTests {
             #expect(problems.count == 1 && problems[0].hasSuffix(ending), "\(problems)")
         }
     }
+
+    @Test("that is a missing password file says nothing of a user without a password")
+    func passwordFile() {
+        let missing = "cannot be read: No such file or directory"
+        for redis in [
+            "{ redis: 'redis://h:1', username: u, password_file: /none }",
+            "{ redis: { address: 'h:1', username: u, password_file: /none } }",
+            "{ redis: { address: 'h:1', username: u, password: '${file:/none}' } }",
+            "{ redis: { sentinel: { addresses: ['h:1'], master: m, username: u, "
+                + "password_file: /none } } }",
+        ] {
+            let problems = problems("counters: \(redis)")
+            #expect(problems.count == 1 && problems[0].hasSuffix(missing), "\(problems)")
+        }
+    }
 }

@@ -227,8 +227,10 @@ struct RedisReader {
         }
     }
 
+    /// `field` has the password beside it. One that is there and cannot be read has been reported.
     private static func checkLogin(_ login: RedisLogin, _ field: Field) {
-        if login.username != nil, login.password == nil {
+        let isFaulty = ["password", "password_file"].contains(where: field.isFaulty(beside:))
+        if login.username != nil, login.password == nil, login.passwordPath == nil, !isFaulty {
             field.error("a user without a password: Redis logs in with both")
         }
     }
