@@ -2,8 +2,13 @@
 /// material.
 public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     public let description: String
+    /// Whether it is the private key alone.
+    public let isAboutKey: Bool
 
-    public init(_ description: String) { self.description = description }
+    public init(_ description: String, isAboutKey: Bool = false) {
+        self.description = description
+        self.isAboutKey = isAboutKey
+    }
 }
 
 /// Why a session ended without `close_notify`.

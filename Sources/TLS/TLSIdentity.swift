@@ -110,12 +110,22 @@ public final class TLSIdentity: @unchecked Sendable {
             let bio = unsafe Owned(
                 BIO_new_mem_buf(pem, Int32(pem.count)), freedBy: { unsafe BIO_free_all($0) })
         else { throw TLSError(ErrorQueue.drain("out of memory")) }
+        var isEncrypted = false
         // Without a callback OpenSSL would ask the terminal for an encrypted key's password.
-        let key = unsafe PEM_read_bio_PrivateKey(bio.pointer, nil, { _, _, _, _ in -1 }, nil)
-        guard let owned = unsafe Owned(key, freedBy: EVP_PKEY_free) else {
-            throw TLSError(ErrorQueue.drain("not an unencrypted PEM private key"))
+        let key = unsafe PEM_read_bio_PrivateKey(
+            bio.pointer, nil,
+            { _, _, _, context in
+                unsafe context?.assumingMemoryBound(to: Bool.self).pointee = true
+                return -1
+            }, &isEncrypted)
+        if let owned = unsafe Owned(key, freedBy: EVP_PKEY_free) { return owned }
+        guard !isEncrypted else {
+            ErrorQueue.clear()
+            throw TLSError(
+                "holds an encrypted private key, and no passphrase is supported: decrypt it with "
+                    + "openssl pkey", isAboutKey: true)
         }
-        return owned
+        throw TLSError(ErrorQueue.drain("holds no private key in PEM"), isAboutKey: true)
     }
 
     private static func names(of certificate: OpaquePointer) throws(TLSError) -> [String] {

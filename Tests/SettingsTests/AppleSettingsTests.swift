@@ -195,10 +195,10 @@ struct AppleSettingsTests {
                 "3:17: apple.keys[0].key_id: \"short\" is not an id of Apple's: 10 upper-case "
                     + "letters or digits",
                 "4:35: apple.keys[1].file: \"/absent\" cannot be read: No such file or directory",
-                "5:35: apple.keys[2].file: \"/garbage\" is not a private key on P-256 in PEM, as "
-                    + "Apple's .p8 files are",
-                "6:35: apple.keys[3].file: \"/large.p8\" is not a private key on P-256 in PEM, as "
-                    + "Apple's .p8 files are",
+                "5:35: apple.keys[2].file: \"/garbage\" is not an unencrypted private key on "
+                    + "P-256 in PEM, as Apple's .p8 files are",
+                "6:35: apple.keys[3].file: \"/large.p8\" is not an unencrypted private key on "
+                    + "P-256 in PEM, as Apple's .p8 files are",
                 "6:55: apple.keys[3].team_id: no app is of team \"ABCDE12346\": did you mean "
                     + "\"ABCDE12345\"?",
                 "8:7: apple.keys[5]: key \"AAAAAAAAA1\" is listed twice",

@@ -94,4 +94,52 @@ struct ConfigurationHintTests {
             #expect(problems.count == 1 && problems[0].hasSuffix(missing), "\(problems)")
         }
     }
+
+    @Test("with an encrypted private key points at the key, and says that nobody decrypts it")
+    func encryptedKey() throws {
+        var configuration = Configuration.golden
+        configuration.files["/a.crt"] = try Configuration.rootPEM()
+        for (name, pem) in [("/pkcs8.key", Self.encryptedPKCS8), ("/sec1.key", Self.encryptedSEC1)]
+        {
+            configuration.files[name] = pem
+            let told = configuration.problems(
+                "listeners: [{ bind: 'a:1', tls: { certificate: /a.crt, key: \(name) } }]")
+            #expect(
+                told == [
+                    "1:61: listeners[0].tls.key: \"\(name)\" holds an encrypted private key, and "
+                        + "no passphrase is supported: decrypt it with openssl pkey"
+                ])
+        }
+        let told = configuration.problems(
+            "listeners: [{ bind: 'a:1', tls: { certificate: /a.crt, key: /a.crt } }]")
+        #expect(told.count == 1 && told[0].contains("tls.key: \"/a.crt\" holds no private key"))
+        configuration.files["/AuthKey.p8"] = Self.encryptedPKCS8
+        for text in [
+            "identity: { keys: [/AuthKey.p8] }",
+            "apple: { keys: [{ key_id: ABC123DEFG, team_id: ABCDE12345, file: /AuthKey.p8 }] }",
+        ] {
+            let told = configuration.problems(text)
+            #expect(told.contains { $0.contains("is not an unencrypted private key") }, "\(told)")
+        }
+    }
+
+    private static let encryptedPKCS8 = """
+        -----BEGIN ENCRYPTED PRIVATE KEY-----
+        MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAjhNvYn6/j25AICCAAw
+        DAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEPUSY3X0kKIu40W4K36UBvgEgZAi
+        hqHnIKQKrJlwQPcgthbKJ7xMFeuyxByNLYTGnWQTqurkj2nz3IDdixrECVu+M8/2
+        kuC0pFukWDfJXz6hRnjkDyV7tLSYfZojijOu1o7JSHgyJm8ZEhCG7iaWeuwB3i6J
+        OJ9tp3DK6Xuphz+CIbGKMTQZMtps2lzOkF3U0ikYpv7ze7g/dhVkfKtEzsv0IVQ=
+        -----END ENCRYPTED PRIVATE KEY-----
+        """
+    private static let encryptedSEC1 = """
+        -----BEGIN EC PRIVATE KEY-----
+        Proc-Type: 4,ENCRYPTED
+        DEK-Info: AES-256-CBC,DA0839D49F495C000D0801F5E0EE93D6
+
+        D4kG33Sv2SkWc0isri2l5ToRtM0rC2xXeSK9/oykepsvOKo+NHAU0F09b5fxeVv2
+        xQ8adGJspnE+EGX5b0jzL3lF6gVBn84/SD4OV9gaouxg3f2eF3JlGJyRiEfBAFGZ
+        7MOep2FvEOQBJtgi8d0w4Ib50pg5yahDSK4efwGT7SI=
+        -----END EC PRIVATE KEY-----
+        """
 }

@@ -131,7 +131,8 @@ extension CertificateFiles {
         for key in ["certificate", "key"] { _ = section.required(key) }
         let certificateField = section.good("certificate")
         let certificate = certificateField?.fileContents()
-        let key = section.good("key")?.fileContents()
+        let keyField = section.good("key")
+        let key = keyField?.fileContents()
         let staple = section.good("ocsp")?.staple()
         guard let certificateField, let certificate, var key else { return nil }
         defer { key.bytes.wipe() }
@@ -139,7 +140,11 @@ extension CertificateFiles {
         do throws(TLSError) {
             identity = try TLSIdentity(certificatePEM: certificate.bytes, keyPEM: key.bytes)
         } catch {
-            certificateField.error("\"\(certificate.path)\" with \"\(key.path)\": \(error)")
+            if error.isAboutKey {
+                keyField?.error("\"\(key.path)\" \(error)")
+            } else {
+                certificateField.error("\"\(certificate.path)\" with \"\(key.path)\": \(error)")
+            }
             return nil
         }
         if let staple, !staple.isAbout(identity) {

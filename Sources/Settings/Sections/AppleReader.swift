@@ -155,7 +155,9 @@ struct AppleReader {
             ) { field, key in
                 key.key = field.secretFile { _, bytes throws(Fault) in
                     if let key = try? P256PrivateKey(pem: bytes) { return key }
-                    throw Fault("is not a private key on P-256 in PEM, as Apple's .p8 files are")
+                    throw Fault(
+                        "is not an unencrypted private key on P-256 in PEM, as Apple's .p8 files "
+                            + "are")
                 }
             }
         }
