@@ -123,6 +123,26 @@ struct ConfigurationHintTests {
         }
     }
 
+    @Test("is a warning where a rollout does nothing")
+    func idleRollout() throws {
+        for mode in ["observe", "off"] {
+            for rollout in ["5%", "{ start: 1% }"] {
+                let warnings = try Configuration.golden.warnings(
+                    """
+                    routes:
+                      - { name: a, path: /a, upstream: api, attest: { mode: enforce } }
+                      - { name: b, path: /b, upstream: api, \
+                    attest: { mode: \(mode), rollout: \(rollout) } }
+                    """)
+                #expect(
+                    warnings.map { $0.drop { $0 != " " } } == [
+                        " routes[1].attest.rollout: does nothing with mode \(mode): it is the "
+                            + "share of keys that enforce refuses"
+                    ])
+            }
+        }
+    }
+
     private static let encryptedPKCS8 = """
         -----BEGIN ENCRYPTED PRIVATE KEY-----
         MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAjhNvYn6/j25AICCAAw

@@ -77,6 +77,11 @@ struct AttestReader {
         ShortfallReader.check(&section, policy)
         if !section.isFaulty("mode") { RestrictionReader.check(&section, mode: policy.mode) }
         warn(policy, section)
+        if policy.mode != .enforce, !section.isFaulty("mode") {
+            section.field("rollout")?.warning(
+                "does nothing with mode \(policy.mode): it is the share of keys that enforce "
+                    + "refuses")
+        }
         if policy.clientData != .body {
             section.refuse(
                 ["challenge_member", "key_id_member"], "is used with client_data: body only")
