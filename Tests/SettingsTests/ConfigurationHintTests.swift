@@ -143,6 +143,36 @@ struct ConfigurationHintTests {
         }
     }
 
+    @Test("is a warning where a route redirects to whatever host a request names")
+    func hostOfRedirect() throws {
+        func warnings(_ hosts: String, _ location: String) throws -> [String] {
+            try Configuration.golden.warnings(
+                """
+                routes:
+                  - { name: a, path: /a, upstream: api, attest: { mode: enforce } }
+                  - { name: b, path: /b, \(hosts)redirect: { to: '\(location)' }, \
+                attest: { mode: enforce } }
+                """)
+        }
+        #expect(
+            try warnings("", "https://{host}/x").map { $0.drop { $0 != " " } } == [
+                " routes[1].redirect.to: leads to whatever host a request names: list hosts beside "
+                    + "redirect, or begin with a path"
+            ])
+        #expect(try warnings("hosts: [a.org], ", "https://{host}/x").isEmpty)
+        #expect(try warnings("", "/x?from={host}").isEmpty)
+        #expect(try warnings("", "https://a.org/{host}").isEmpty)
+        // A listener has no hosts, and mostly sends everybody back to where they came, with TLS.
+        #expect(
+            try Configuration.golden.warnings(
+                """
+                listeners:
+                  - { bind: '127.0.0.1:80', redirect: { to: 'https://{host}{target}' } }
+                  - { bind: '127.0.0.1:81' }
+                """
+            ).isEmpty)
+    }
+
     private static let encryptedPKCS8 = """
         -----BEGIN ENCRYPTED PRIVATE KEY-----
         MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAjhNvYn6/j25AICCAAw

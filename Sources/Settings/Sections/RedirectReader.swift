@@ -58,7 +58,8 @@ enum RedirectReader {
         }
     }
 
-    /// Why what a client sends could choose the server that the redirect leads to.
+    /// Why what a client sends, other than its own Host, could choose the server that the redirect
+    /// leads to.
     private static func problem(_ pieces: ArraySlice<TextTemplate.Piece>) -> String? {
         guard case .literal(let start)? = pieces.first else {
             return "does not begin with https://, http:// or /"
@@ -103,5 +104,15 @@ enum RedirectReader {
         case nil, .variable(.query): true
         default: false
         }
+    }
+}
+
+extension Redirect {
+    /// Whether the request's own Host is the server that it leads to.
+    var leadsToRequestHost: Bool {
+        guard location.pieces.count > 1, case .literal(let start) = location.pieces[0],
+            case .variable(.host) = location.pieces[1]
+        else { return false }
+        return ["https://", "http://"].contains(start)
     }
 }

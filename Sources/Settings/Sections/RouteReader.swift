@@ -84,6 +84,11 @@ struct RouteReader {
         if case .exact = route.path, !section.isFaulty("path"), let redirect = route.redirect {
             RedirectReader.checkRest(redirect, section.context, "\(section.place.path).redirect.to")
         }
+        if let redirect = route.redirect, route.hosts.isEmpty, redirect.leadsToRequestHost {
+            section.context.warning(
+                "leads to whatever host a request names: list hosts beside redirect, or begin with "
+                    + "a path", at: "\(section.place.path).redirect.to")
+        }
         guard route.streamsBody, let field = section.field("request_body") else { return }
         if route.answer != nil {
             field.error("is used with upstream only", at: field.keyMark)
