@@ -14,7 +14,8 @@ struct StartRequirements {
 
     let settings: Settings
 
-    /// Keys that cannot be read: what is wrong with them does not depend on who looks from where.
+    /// Keys and passwords that cannot be read: what is wrong with them does not depend on who looks
+    /// from where.
     func keyFaults() -> [Fault] {
         var faults: [Fault] = []
         func check(_ setting: String, _ read: () throws -> Void) {
@@ -25,6 +26,13 @@ struct StartRequirements {
         }
         check("secrets.pseudonym_key_file") {
             try SecretKeyFiles.readPseudonymKeys(for: settings)
+        }
+        check("registry.password_file") {
+            // A connection reads it, and so the reader of the settings does not.
+            guard case .postgres(let postgres) = settings.registry,
+                let path = postgres.passwordFile
+            else { return }
+            _ = try File.read(path, byteCountMax: 4096)
         }
         return faults
     }

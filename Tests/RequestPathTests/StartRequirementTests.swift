@@ -102,6 +102,25 @@ struct StartRequirementTests {
         return first == 1024 ? 1017 : nil
     }()
 
+    @Test("check finds a password file of PostgreSQL that is missing")
+    func databasePassword() throws {
+        let none = directory.path(of: "none")
+        let key = try directory.write(
+            Data((0..<32)).base64EncodedString() + "\n", to: "challenge-key")
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.registry = "postgres: 'postgresql://u@127.0.0.1/d', password_file: \(none)"
+        configuration.more = ["secrets: { challenge_key_file: \(key) }"]
+        let text = configuration.text(
+            port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path)
+        let check = try BuiltProgram.run(
+            ["check", "-c", try directory.write(text, to: "database.yaml")])
+        #expect(check.status == .exited(78))
+        #expect(
+            check.standardError.contains(
+                "registry.password_file: \(none): no such file or directory"),
+            "\(check.standardError)")
+    }
+
     @Test("check refuses a directory in the place of a file, and says nothing else of it")
     func directories() throws {
         let (check, doctor) = try outcomes {
