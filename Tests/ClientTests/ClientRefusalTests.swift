@@ -30,6 +30,29 @@ struct ClientRefusalTests {
         #expect(site.service.keyCount == 1)
     }
 
+    @Test("it reads a refusal of HEAD from its headers, for it has no body")
+    func head() async throws {
+        let site = try ClientSite()
+        let client = site.client()
+        try await client.enrol()
+        try site.gateway.kill()
+        try site.gateway.start()
+        let request = try site.request(method: "HEAD")
+        #expect(try await client.send(request).1.statusCode == 200)
+        #expect(site.network.count("/api/x") == 2)
+        for (value, code) in [
+            (#"Basic realm="x", appattest error="key_unknown""#, nil),
+            (#"AppAttest error="something_new""#, "something_new"),
+        ] {
+            site.network.trouble("/api/x", [.answer(401, ["WWW-Authenticate": value], "")])
+            #expect(await self.code { _ = try await client.send(request) } == code)
+        }
+        #expect(site.service.keyCount == 2)
+        // The API's own is an answer like any other.
+        site.network.trouble("/api/x", [.answer(401, ["WWW-Authenticate": "Bearer"], "")])
+        #expect(try await client.send(request).1.statusCode == 401)
+    }
+
     @Test("it gives up after three attempts")
     func attempts() async throws {
         let site = try ClientSite()

@@ -52,6 +52,12 @@ class TryLater(Exception):
 
 ACTIONS = {"sign_again", "fetch_challenge", "attest_again", "update_app", "retry_later", "none"}
 
+# What to do about the codes of refusals with 401. Where a document is, its action counts.
+ACTIONS_BY_CODE = dict.fromkeys([
+    "assertion_required", "assertion_malformed", "assertion_invalid", "assertion_replayed",
+    "challenge_expired", "request_mismatch", "body_mismatch", "device_token_invalid",
+    "token_invalid"], "sign_again")
+ACTIONS_BY_CODE.update(challenge_required="fetch_challenge", key_unknown="attest_again")
 
 # What X-App-Attest-Failure calls what a device says.
 DEVICE_CODES = {
@@ -99,22 +105,41 @@ class Answer:
         self.body = body
 
     def refusal(self):
-        """The gateway's refusal, or None if the answer is the API's."""
-        kind = self.headers.get("content-type", "")
-        if self.status < 400 or not kind.startswith("application/problem+json"):
-            return None
+        """The gateway's refusal, or None if the answer is the API's.
+
+        An answer to HEAD has no document, and a proxy may put a page of its own in the document's
+        place. A refusal with 401 has its code in a header, too.
+        """
         try:
-            document = json.loads(self.body)
+            document = self._problem()
             code, action = document["code"], document["action"]
         except (ValueError, KeyError, TypeError):
-            return None
+            return self._refusal_by_head()
         if action not in ACTIONS:
             return None
-        retry_after = self.headers.get("retry-after", "")
         return Refused(
-            self.status, code, action, document.get("assertion"),
-            int(retry_after) if retry_after.isdecimal() else None, document.get("request_id"),
-            retry_advice(document.get("retry")))
+            self.status, code, action, document.get("assertion"), self._retry_after(),
+            document.get("request_id"), retry_advice(document.get("retry")))
+
+    def _problem(self):
+        kind = self.headers.get("content-type", "").lower()
+        if self.status < 400 or not kind.startswith("application/problem+json"):
+            return None
+        return json.loads(self.body)
+
+    def _refusal_by_head(self):
+        challenge = self.headers.get("www-authenticate", "")
+        match = re.search(r'AppAttest error="([^"]+)"', challenge, re.IGNORECASE)
+        if self.status != 401 or not match:
+            return None
+        code = match[1]
+        return Refused(
+            self.status, code, ACTIONS_BY_CODE.get(code, "none"), None, self._retry_after(),
+            self.headers.get("x-request-id"))
+
+    def _retry_after(self):
+        seconds = self.headers.get("retry-after", "")
+        return int(seconds) if seconds.isdecimal() else None
 
 
 def http_transport(base, context=None, timeout=30):

@@ -58,28 +58,47 @@ public struct Refusal: Sendable, Equatable {
     /// More than any problem document of a gateway has.
     static let byteCountMax = 64 * 1024
 
-    /// Whether the head is one of a problem document. The API's own have the same type.
+    /// What to do about the codes of refusals with 401. Where a document is, its action counts.
+    private static let actions: [String: Action] = [
+        "assertion_required": .signAgain, "assertion_malformed": .signAgain,
+        "assertion_invalid": .signAgain, "assertion_replayed": .signAgain,
+        "challenge_expired": .signAgain, "challenge_required": .fetchChallenge,
+        "request_mismatch": .signAgain, "body_mismatch": .signAgain, "key_unknown": .attestAgain,
+        "device_token_invalid": .signAgain, "token_invalid": .signAgain,
+    ]
+
+    /// Whether the head is one of a refusal. The API's own problem documents have the same type.
     static func mayBe(_ response: HTTPURLResponse) -> Bool {
-        let type = response.value(forHTTPHeaderField: "Content-Type") ?? ""
-        return response.statusCode >= 400
-            && type.lowercased().hasPrefix("application/problem+json")
+        response.hasProblem || response.refusedCode != nil
     }
 
     /// Reads a refusal, or returns nil if the answer is the API's.
+    ///
+    /// An answer to HEAD has no document, and a proxy may put a page of its own in the document's
+    /// place. A refusal with 401 has its code in a header, too.
     init?(_ data: Data, _ response: HTTPURLResponse) {
-        guard Self.mayBe(response), data.count <= Self.byteCountMax,
-            let document = try? JSONDecoder().decode(Document.self, from: data),
-            // An action that this version does not know asks for nothing that it could do.
-            let action = Action(rawValue: document.action)
-        else { return nil }
+        guard data.count <= Self.byteCountMax else { return nil }
         status = response.statusCode
-        code = document.code
-        self.action = action
-        assertion = document.assertion.flatMap(AssertionState.init(rawValue:))
-        detail = document.detail
-        requestID = document.requestID
         retryAfter = response.retryAfter
-        retry = document.retry
+        if response.hasProblem,
+            let document = try? JSONDecoder().decode(Document.self, from: data)
+        {
+            // An action that this version does not know asks for nothing that it could do.
+            guard let action = Action(rawValue: document.action) else { return nil }
+            code = document.code
+            self.action = action
+            assertion = document.assertion.flatMap(AssertionState.init(rawValue:))
+            detail = document.detail
+            requestID = document.requestID
+            retry = document.retry
+        } else if let code = response.refusedCode {
+            self.code = code
+            action = Self.actions[code] ?? .none
+            (assertion, detail, retry) = (nil, nil, nil)
+            requestID = response.value(forHTTPHeaderField: "X-Request-Id")
+        } else {
+            return nil
+        }
     }
 }
 
@@ -90,6 +109,21 @@ extension HTTPURLResponse {
             return nil
         }
         return TimeInterval(seconds)
+    }
+
+    /// Whether a problem document follows, or would if this were no answer to HEAD.
+    fileprivate var hasProblem: Bool {
+        let type = value(forHTTPHeaderField: "Content-Type") ?? ""
+        return statusCode >= 400 && type.lowercased().hasPrefix("application/problem+json")
+    }
+
+    /// The code in `WWW-Authenticate: AppAttest error="..."`.
+    fileprivate var refusedCode: String? {
+        guard statusCode == 401, let text = value(forHTTPHeaderField: "WWW-Authenticate"),
+            let start = text.range(of: #"AppAttest error=""#, options: .caseInsensitive)
+        else { return nil }
+        let code = text[start.upperBound...].prefix { $0 != "\"" }
+        return code.isEmpty ? nil : String(code)
     }
 }
 

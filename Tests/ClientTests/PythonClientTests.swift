@@ -1,0 +1,18 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+@Suite("The client in Python")
+struct PythonClientTests {
+    private static let folder =
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().path + "/clients/python"
+
+    @Test("does what its own tests say")
+    func unittest() throws {
+        let outcome = try ChildProcess.run(
+            "python3", ["-m", "unittest"], environment: ["PYTHONDONTWRITEBYTECODE": "1"],
+            workingDirectory: Self.folder)
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+    }
+}

@@ -1,0 +1,108 @@
+"""What the client does where a real gateway cannot be made to fail: python3 -m unittest"""
+
+import json
+import unittest
+
+import sallyport_client as sallyport
+
+
+class Device:
+    """Makes keys with names in a row, and fails as it is told."""
+
+    def __init__(self):
+        self.key_count = 0
+        self.failures = []
+
+    def generate_key(self):
+        self.key_count += 1
+        return f"key{self.key_count}"
+
+    def attest_key(self, key_id, client_data_hash):
+        self._fail("attest")
+        return b"attestation"
+
+    def generate_assertion(self, key_id, client_data_hash):
+        self._fail("assert")
+        return b"assertion"
+
+    def _fail(self, step):
+        if self.failures and self.failures[0][0] == step:
+            raise sallyport.DeviceError(self.failures.pop(0)[1])
+
+
+def refusal(status, code, action, **headers):
+    fields = {"content-type": "application/problem+json"}
+    fields.update((name.replace("_", "-"), value) for name, value in headers.items())
+    return sallyport.Answer(
+        status, fields, json.dumps({"code": code, "action": action}).encode())
+
+
+class Gateway:
+    """A transport that takes everything, but for the answers that a test puts before."""
+
+    def __init__(self):
+        self.requests = []
+        self.answers = {}
+
+    def __call__(self, method, target, headers, body):
+        path = target.partition("?")[0]
+        self.requests.append((method, path, headers))
+        waiting = self.answers.get(path)
+        if waiting:
+            answer = waiting.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer(headers) if callable(answer) else answer
+        if path.endswith("/challenge"):
+            return sallyport.Answer(200, {}, b"challenge")
+        return sallyport.Answer(200, {}, b"")
+
+    def count(self, path):
+        return sum(request[1] == path for request in self.requests)
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self):
+        self.now = 1e9
+        self.gateway, self.device, self.state = Gateway(), Device(), {}
+        self.client = self.launch()
+
+    def launch(self, **more):
+        """A client as at a launch of the program."""
+        return sallyport.Client(
+            self.gateway, self.device, self.state, now=lambda: self.now,
+            sleep=lambda seconds: None, **more)
+
+    def send(self, method="GET"):
+        return self.client.send(method, "/api/x").status
+
+    def test_refusal_of_head_is_read_from_its_headers(self):
+        for value in ('AppAttest error="challenge_expired"',
+                      'Basic realm="x", appattest error="challenge_required"'):
+            self.gateway.requests.clear()
+            self.gateway.answers["/api/x"] = [
+                sallyport.Answer(401, {"www-authenticate": value}, b"")]
+            self.assertEqual(self.send("HEAD"), 200)
+            self.assertEqual(self.gateway.count("/api/x"), 2)
+        self.gateway.answers["/api/x"] = [
+            sallyport.Answer(401, {"www-authenticate": 'AppAttest error="key_unknown"'}, b"")]
+        self.assertEqual(self.send("HEAD"), 200)
+        self.assertEqual(self.device.key_count, 2)
+
+    def test_refusal_of_head_with_an_unknown_code_asks_for_nothing(self):
+        self.gateway.answers["/api/x"] = [
+            sallyport.Answer(401, {"www-authenticate": 'AppAttest error="new"'}, b"")]
+        with self.assertRaises(sallyport.Refused) as caught:
+            self.send("HEAD")
+        self.assertEqual(caught.exception.action, "none")
+
+    def test_other_answers_without_a_body_are_the_api_s(self):
+        self.gateway.answers["/api/x"] = [
+            sallyport.Answer(401, {"www-authenticate": "Bearer"}, b""),
+            sallyport.Answer(403, {"www-authenticate": 'AppAttest error="x"'}, b"")]
+        self.assertEqual(self.send("HEAD"), 401)
+        self.assertEqual(self.send("HEAD"), 403)
+
+
+if __name__ == "__main__":
+    unittest.main()
