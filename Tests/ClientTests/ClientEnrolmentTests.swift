@@ -89,6 +89,33 @@ struct ClientEnrolmentTests {
         #expect(site.service.keyCount == 1)
     }
 
+    @Test("waits no longer than it was told where the clock was set back since")
+    func clockSetBack() async throws {
+        let year: TimeInterval = 365 * 24 * 3600
+        site.clock.advance(year)
+        site.network.trouble(
+            "/attest/challenge", [.refusal(429, "rate_limited", "retry_later", retryAfter: 600)])
+        await #expect(throws: ClientError.self) { try await send(site.client()) }
+        site.clock.advance(-year)
+        // How much of the wait is over is not known, so it begins anew, once.
+        await #expect(throws: ClientError.self) { try await send(site.client()) }
+        site.clock.advance(599)
+        await #expect(throws: ClientError.self) { try await send(site.client()) }
+        site.clock.advance(2)
+        #expect(try await send(site.client()) == 200)
+    }
+
+    @Test("believes no Retry-After of more than a week")
+    func retryAfterMax() async throws {
+        let week = 7 * 24 * 3600
+        site.network.trouble(
+            "/attest/challenge",
+            [.refusal(429, "rate_limited", "retry_later", retryAfter: 4_000_000_000)])
+        await #expect(throws: ClientError.self) { try await send(site.client()) }
+        site.clock.advance(TimeInterval(week + 1))
+        #expect(try await send(site.client()) == 200)
+    }
+
     @Test("stops where the gateway refuses for good")
     func refused() async throws {
         site.network.trouble(

@@ -50,6 +50,9 @@ class TryLater(Exception):
         self.until = until
 
 
+# The longest wait that an answer can ask for.
+SECONDS_MAX = 7 * 24 * 3600
+
 ACTIONS = {"sign_again", "fetch_challenge", "attest_again", "update_app", "retry_later", "none"}
 
 # What to do about the codes of refusals with 401. Where a document is, its action counts.
@@ -93,7 +96,7 @@ def retry_advice(member):
     if not isinstance(member, dict):
         return {}
     return {name: value for name, value in member.items()
-            if isinstance(value, (int, float)) and 0 <= value <= 7 * 24 * 3600}
+            if isinstance(value, (int, float)) and 0 <= value <= SECONDS_MAX}
 
 
 class Answer:
@@ -139,7 +142,7 @@ class Answer:
 
     def _retry_after(self):
         seconds = self.headers.get("retry-after", "")
-        return int(seconds) if seconds.isdecimal() else None
+        return min(int(seconds), SECONDS_MAX) if seconds.isdecimal() else None
 
 
 def http_transport(base, context=None, timeout=30):
@@ -338,8 +341,7 @@ class Client:
         state = self._state
         if state.get("stage") == "enrolled":
             return state["key_id"]
-        if state.get("waits_until", 0) > self._now():
-            raise TryLater(state["waits_until"])
+        self._check_wait(state)
         has_new_key = False
         while True:
             try:
@@ -359,6 +361,22 @@ class Client:
             self._save(state)
             if state["stage"] == "enrolled":
                 return state["key_id"]
+
+    def _check_wait(self, state):
+        """Raises TryLater while nothing may be tried.
+
+        If the clock was set back since the wait began, nobody knows how much of it is over, so it
+        begins anew: once, and never for longer than it was.
+        """
+        now = self._now()
+        if state.get("waits_until", 0) <= now:
+            return
+        anew = now + state.get("wait_length", 0)
+        if anew < state["waits_until"]:
+            state["waits_until"] = anew
+            self._save(state)
+        if state["waits_until"] > now:
+            raise TryLater(state["waits_until"])
 
     def _step(self, state):
         stage = state.get("stage")
@@ -381,7 +399,7 @@ class Client:
                 raise refusal
             if answer.status != 200:
                 raise UnexpectedAnswer(f"attest/verify: {answer.status}")
-            for name in ("attestation", "challenge", "failures", "waits_until"):
+            for name in ("attestation", "challenge", "failures", "waits_until", "wait_length"):
                 state.pop(name, None)
             state["stage"] = "enrolled"
 
@@ -405,7 +423,8 @@ class Client:
             wait = retry.get("new_key_after", self.NEW_KEY_INTERVAL)
         else:
             wait = self._wait(state["failures"], retry_after, limit, retry)
-        state["waits_until"] = self._now() + wait
+        # The length shows whether the clock was set back since.
+        state.update(waits_until=self._now() + wait, wait_length=wait)
         self._save(state)
 
     def _give_up_key(self, interval=None):

@@ -103,6 +103,28 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.send("HEAD"), 401)
         self.assertEqual(self.send("HEAD"), 403)
 
+    def test_wait_is_no_longer_than_told_where_the_clock_was_set_back(self):
+        year = 365 * 24 * 3600
+        self.now += year
+        self.gateway.answers["/attest/challenge"] = [
+            refusal(429, "rate_limited", "retry_later", retry_after="600")]
+        self.assertRaises(sallyport.Refused, self.send)
+        self.now -= year
+        # How much of the wait is over is not known, so it begins anew, once.
+        self.assertRaises(sallyport.TryLater, self.send)
+        self.now += 599
+        self.client = self.launch()
+        self.assertRaises(sallyport.TryLater, self.send)
+        self.now += 600 * 0.25 + 2
+        self.assertEqual(self.send(), 200)
+
+    def test_no_retry_after_of_more_than_a_week_is_believed(self):
+        self.gateway.answers["/attest/challenge"] = [
+            refusal(429, "rate_limited", "retry_later", retry_after="4000000000")]
+        self.assertRaises(sallyport.Refused, self.send)
+        self.now += 7 * 24 * 3600 * 1.25 + 1
+        self.assertEqual(self.send(), 200)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -54,8 +54,8 @@ extension AppAttestClient {
     // MARK: steps
 
     private func enrolNow() async throws -> String {
+        if let until = try waitsUntil() { throw ClientError.tryLater(until) }
         var state = try enrolmentState()
-        if let until = state.waitsUntil, until > clock.now() { throw ClientError.tryLater(until) }
         var hasNewKey = false
         while true {
             do {
@@ -64,7 +64,7 @@ extension AppAttestClient {
                 if let advice { state.advice = advice }
                 if case .enrolled(let keyID) = next {
                     state.failureCount = 0
-                    state.waitsUntil = nil
+                    state.wait = nil
                     try keep(state)
                     return keyID
                 }
@@ -143,6 +143,19 @@ extension AppAttestClient {
 
     // MARK: failures
 
+    /// Until when nothing may be tried. If the clock was set back since the wait began, nobody
+    /// knows how much of it is over, so it begins anew: once, and never for longer than it was.
+    private func waitsUntil() throws -> Date? {
+        let now = clock.now()
+        var state = try enrolmentState()
+        guard let wait = state.wait, wait.until > now else { return nil }
+        let anew = EnrolmentState.Wait(from: now, length: wait.length)
+        guard anew.until < wait.until else { return wait.until }
+        state.wait = anew
+        try keep(state)
+        return anew.until
+    }
+
     private enum Remedy {
         /// The key is of no use.
         case newKey
@@ -196,16 +209,17 @@ extension AppAttestClient {
             let wait = retries.wait(
                 afterFailures: state.failureCount, retryAfter: retryAfter, limit: limit,
                 advice: advice, chance: clock.chance())
-            state.waitsUntil = now.addingTimeInterval(wait)
+            state.wait = .init(from: now, length: wait)
         case .newKey:
             // A second new key at once would not fare better.
             state.stage = .none
-            state.waitsUntil = now.addingTimeInterval(
-                (advice ?? state.advice)?.keyInterval ?? retries.newKeyInterval)
+            state.wait = .init(
+                from: now,
+                length: (advice ?? state.advice)?.keyInterval ?? retries.newKeyInterval)
         case .giveUp:
             if case ClientError.refused = error {
-                state.waitsUntil = now.addingTimeInterval(
-                    advice?.first ?? retries.enrolmentWaitMax)
+                state.wait = .init(
+                    from: now, length: advice?.first ?? retries.enrolmentWaitMax)
             }
         }
         try keep(state)

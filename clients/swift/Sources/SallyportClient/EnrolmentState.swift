@@ -15,9 +15,20 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
     }
 
     var stage = Stage.none
-    /// Failures in a row, and until when nothing is tried.
+    /// A time in which nothing is tried. Its length shows whether the clock was set back since.
+    struct Wait: Codable, Sendable, Equatable {
+        var until: Date
+        let length: TimeInterval
+
+        init(from now: Date, length: TimeInterval) {
+            until = now.addingTimeInterval(length)
+            self.length = length
+        }
+    }
+
+    /// Failures in a row, and how long to wait after them.
     var failureCount = 0
-    var waitsUntil: Date?
+    var wait: Wait?
     /// When a key was last given up at the gateway's word.
     var renewedAt: Date?
     /// How the gateway wants failures of the device to be tried again.

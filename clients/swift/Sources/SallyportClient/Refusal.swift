@@ -103,12 +103,12 @@ public struct Refusal: Sendable, Equatable {
 }
 
 extension HTTPURLResponse {
-    /// The seconds in `Retry-After`, if it holds a number of them.
+    /// The seconds in `Retry-After`, if it holds a number of them. A week at most.
     var retryAfter: TimeInterval? {
         guard let text = value(forHTTPHeaderField: "Retry-After"), let seconds = UInt32(text) else {
             return nil
         }
-        return TimeInterval(seconds)
+        return min(TimeInterval(seconds), RetryAdvice.secondsMax)
     }
 
     /// Whether a problem document follows, or would if this were no answer to HEAD.

@@ -54,7 +54,8 @@ public struct RetryAdvice: Codable, Sendable, Equatable {
         case newKeyAfter = "new_key_after"
     }
 
-    private static let secondsMax: Double = 7 * 24 * 3600
+    /// The longest wait that an answer can ask for.
+    static let secondsMax: Double = 7 * 24 * 3600
     private static let attemptsMax = 10
 
     private static func seconds(_ value: Double?) -> TimeInterval? {
