@@ -104,10 +104,12 @@ final class ClientSite {
     }
 
     /// A client as at a launch of the app.
-    func client() -> AppAttestClient {
+    func client(
+        service: (any AttestService)? = nil, transport: (any Transport)? = nil
+    ) -> AppAttestClient {
         AppAttestClient(
-            configuration, store: store, service: service, deviceTokens: deviceTokens,
-            transport: network, clock: clock.clock)
+            configuration, store: store, service: service ?? self.service,
+            deviceTokens: deviceTokens, transport: transport ?? network, clock: clock.clock)
     }
 
     func request(

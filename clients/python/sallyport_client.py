@@ -203,7 +203,8 @@ class Client:
         attempt = 1
         while True:
             with self._turn:
-                signed = {**(headers or {}), **self._signed(method, target, body)}
+                key_id, proof = self._signed(method, target, body)
+                signed = {**(headers or {}), **proof}
                 try:
                     answer = self._exchange(method, target, signed, body)
                 except OSError as error:
@@ -213,7 +214,8 @@ class Client:
             if refusal is None:
                 return answer
             attempts_max = min(refusal.retry.get("max", self.ATTEMPTS_MAX - 1), 9) + 1
-            if attempt >= attempts_max or not self._resolve(refusal, method, attempt):
+            if attempt >= attempts_max or not self._resolve(
+                    refusal, key_id, method, attempt):
                 raise refusal
             attempt += 1
 
@@ -225,15 +227,17 @@ class Client:
     # The request
 
     def _signed(self, method, target, body):
-        try:
-            return self._signed_once(method, target, body)
-        except DeviceError as error:
-            if error.code != "invalid_key" or not self._give_up_key():
-                raise
-            return self._signed_once(method, target, body)
-
-    def _signed_once(self, method, target, body):
+        """The key ID, and the headers with an assertion."""
         key_id = self._enrolled_key()
+        try:
+            return key_id, self._signed_by(key_id, method, target, body)
+        except DeviceError as error:
+            if error.code != "invalid_key" or not self._give_up_key(key_id):
+                raise
+            key_id = self._enrolled_key()
+            return key_id, self._signed_by(key_id, method, target, body)
+
+    def _signed_by(self, key_id, method, target, body):
         path, _, query = target.partition("?")
         client_data = json.dumps({
             "challenge": self._take_challenge(key_id), "method": method, "path": path,
@@ -311,11 +315,12 @@ class Client:
             except OSError:
                 pass
 
-    def _resolve(self, refusal, method, attempt):
+    def _resolve(self, refusal, key_id, method, attempt):
         if refusal.action in ("sign_again", "fetch_challenge"):
             return True
         if refusal.action == "attest_again":
-            return self._give_up_key(refusal.retry.get("new_key_after"))
+            with self._turn:
+                return self._give_up_key(key_id, refusal.retry.get("new_key_after"))
         if refusal.action != "retry_later":
             return False
         may_have_run = refusal.code in ("upstream_failed", "upstream_timeout")
@@ -427,8 +432,13 @@ class Client:
         state.update(waits_until=self._now() + wait, wait_length=wait)
         self._save(state)
 
-    def _give_up_key(self, interval=None):
-        """Forgets the key. False if that was done within the hour: Apple counts keys."""
+    def _give_up_key(self, key_id, interval=None):
+        """Forgets a key, unless another request has done that already.
+
+        False if another was given up within the hour: Apple counts keys.
+        """
+        if self._state.get("key_id") != key_id:
+            return True
         now = self._now()
         interval = self.NEW_KEY_INTERVAL if interval is None else interval
         if abs(now - self._state.get("renewed_at", float("-inf"))) < interval:

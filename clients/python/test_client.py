@@ -125,6 +125,23 @@ class ClientTest(unittest.TestCase):
         self.now += 7 * 24 * 3600 * 1.25 + 1
         self.assertEqual(self.send(), 200)
 
+    def test_request_by_a_key_that_is_replaced_already_is_just_signed_again(self):
+        unknown = refusal(401, "key_unknown", "attest_again")
+
+        def overtaken(headers):
+            # Another request meets the same refusal while this one is on its way.
+            self.gateway.answers["/api/x"] = [unknown]
+            self.assertEqual(self.send(), 200)
+            return unknown
+
+        self.gateway.answers["/api/x"] = [overtaken]
+        self.assertEqual(self.send(), 200)
+        self.assertEqual(self.device.key_count, 2)
+        # The new key is not given up so soon.
+        self.gateway.answers["/api/x"] = [unknown]
+        self.assertRaises(sallyport.Refused, self.send)
+        self.assertEqual(self.device.key_count, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

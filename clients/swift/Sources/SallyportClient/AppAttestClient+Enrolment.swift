@@ -31,11 +31,13 @@ extension AppAttestClient {
         state = next
     }
 
-    /// Gives up the key that the gateway or the device no longer takes. False where that was done a
-    /// short while ago: Apple counts keys, and something else is wrong.
-    func giveUpKey(_ advice: RetryAdvice? = nil) throws -> Bool {
+    /// Gives up a key that the gateway or the device no longer takes, unless another request has
+    /// done that already. False where another key was given up a short while ago: Apple counts
+    /// keys, and something else is wrong.
+    func giveUpKey(_ keyID: String, _ advice: RetryAdvice? = nil) throws -> Bool {
         let now = clock.now()
         var state = try enrolmentState()
+        guard state.keyID == keyID else { return true }
         let interval =
             (advice ?? state.advice)?.keyInterval ?? configuration.retries.newKeyInterval
         if let last = state.renewedAt, abs(now.timeIntervalSince(last)) < interval {

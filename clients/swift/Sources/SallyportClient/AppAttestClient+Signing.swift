@@ -8,29 +8,36 @@ import Foundation
 /// A session token and what it is good for.
 struct SessionToken {
     let text: String
+    /// The key that paid for it.
+    let keyID: String?
     let until: Date
     /// The value of the header that it is bound to.
     let binding: String?
 }
 
+/// A request with an assertion.
+struct SignedRequest: Sendable {
+    let request: URLRequest
+    let body: RequestBody
+    let keyID: String
+}
+
 extension AppAttestClient {
     /// Adds an assertion. If the key is gone, because the app was installed anew or the device
     /// restored, another is enrolled, once.
-    func signed(
-        _ request: URLRequest, _ body: RequestBody
-    ) async throws -> (URLRequest, RequestBody) {
+    func signed(_ request: URLRequest, _ body: RequestBody) async throws -> SignedRequest {
+        let keyID = try await enrolledKey()
         do {
-            return try await signedOnce(request, body)
+            return try await signed(request, body, by: keyID)
         } catch let error as DCError where error.code == .invalidKey {
-            guard try giveUpKey() else { throw error }
-            return try await signedOnce(request, body)
+            guard try giveUpKey(keyID) else { throw error }
+            return try await signed(request, body, by: enrolledKey())
         }
     }
 
-    private func signedOnce(
-        _ request: URLRequest, _ body: RequestBody
-    ) async throws -> (URLRequest, RequestBody) {
-        let keyID = try await enrolledKey()
+    private func signed(
+        _ request: URLRequest, _ body: RequestBody, by keyID: String
+    ) async throws -> SignedRequest {
         let challenge = try await assertionChallenge(for: keyID)
         let headers = configuration.headers
         var request = request
@@ -55,7 +62,7 @@ extension AppAttestClient {
         }
         request.setValue(assertion.base64EncodedString(), forHTTPHeaderField: headers.assertion)
         request.setValue(keyID, forHTTPHeaderField: headers.keyID)
-        return (request, body)
+        return SignedRequest(request: request, body: body, keyID: keyID)
     }
 
     /// The youngest challenge that an answer brought, or a fresh one.
@@ -135,11 +142,11 @@ extension AppAttestClient {
     }
 
     /// The kept session token, or one that an assertion has just paid for.
-    func sessionToken(for request: URLRequest) async throws -> String {
+    func sessionToken(for request: URLRequest) async throws -> SessionToken {
         let header = configuration.sessionTokenHeader
         let binding = header.flatMap { request.value(forHTTPHeaderField: $0) }
         if let session, session.until > clock.now(), session.binding == binding {
-            return session.text
+            return session
         }
         var question = URLRequest(url: configuration.gateway.appendingPathComponent("assert/token"))
         question.httpMethod = "POST"
@@ -149,10 +156,11 @@ extension AppAttestClient {
             let answer = try? JSONDecoder().decode(TokenAnswer.self, from: data)
         else { throw ClientError.unexpectedAnswer(status: response.statusCode) }
         // A tenth of its life is left for requests on their way.
-        session = SessionToken(
-            text: answer.token, until: clock.now().addingTimeInterval(answer.expiresIn * 0.9),
-            binding: binding)
-        return answer.token
+        let token = SessionToken(
+            text: answer.token, keyID: try enrolmentState().keyID,
+            until: clock.now().addingTimeInterval(answer.expiresIn * 0.9), binding: binding)
+        session = token
+        return token
     }
 }
 

@@ -95,8 +95,8 @@ public actor AppAttestClient {
         _ request: URLRequest, body: RequestBody? = nil
     ) async throws -> (URLRequest, RequestBody) {
         guard service.isSupported else { throw ClientError.unsupported }
-        let (request, body) = try await signed(request, try RequestBody.of(request, body))
-        return (carrying(request).request, body)
+        let signed = try await signed(request, try RequestBody.of(request, body))
+        return (carrying(signed.request).request, signed.body)
     }
 
     /// Keeps the challenge that an answer brought, and returns the refusal if it is one.
@@ -113,6 +113,8 @@ public actor AppAttestClient {
         let content: Content
         let response: HTTPURLResponse
         let refusal: Refusal?
+        /// The key that signed the request, or its session token.
+        var keyID: String?
     }
 
     typealias Exchange<Content: Sendable> =
@@ -127,12 +129,15 @@ public actor AppAttestClient {
         var attempt = 1
         while true {
             let answer = try await self.attempt(request, body, proof, exchange)
-            keepChallenge(of: answer.response)
+            // A challenge for a key that was replaced meanwhile is of no use.
+            if try answer.keyID == nil || answer.keyID == enrolmentState().keyID {
+                keepChallenge(of: answer.response)
+            }
             guard let refusal = answer.refusal else { return (answer.content, answer.response) }
             if refusal.code == "assertion_required" { proof = .assertion }
             if refusal.code == "token_invalid" { session = nil }
             guard attempt < configuration.retries.attempts(refusal.retry),
-                try await resolve(refusal, of: request, attempt: attempt)
+                try await resolve(refusal, of: request, by: answer.keyID, attempt: attempt)
             else { throw ClientError.refused(refusal) }
             attempt += 1
         }
@@ -149,13 +154,17 @@ public actor AppAttestClient {
         if proof == .sessionToken {
             let token = try await sessionToken(for: request)
             var request = request
-            request.setValue(token, forHTTPHeaderField: HeaderName.token)
-            return try await exchanging(request, body, exchange)
+            request.setValue(token.text, forHTTPHeaderField: HeaderName.token)
+            var answer = try await exchanging(request, body, exchange)
+            answer.keyID = token.keyID
+            return answer
         }
         // From the signature to the answer: only the answer shows that the counter was accepted.
         return try await turnstile.pass {
-            let (request, body) = try await self.signed(request, body)
-            return try await self.exchanging(request, body, exchange)
+            let signed = try await self.signed(request, body)
+            var answer = try await self.exchanging(signed.request, signed.body, exchange)
+            answer.keyID = signed.keyID
+            return answer
         }
     }
 
@@ -174,7 +183,7 @@ public actor AppAttestClient {
 
     /// Prepares another attempt, or returns false where none would help.
     private func resolve(
-        _ refusal: Refusal, of request: URLRequest, attempt: Int
+        _ refusal: Refusal, of request: URLRequest, by keyID: String?, attempt: Int
     ) async throws -> Bool {
         switch refusal.action {
         case .signAgain, .fetchChallenge:
@@ -182,7 +191,7 @@ public actor AppAttestClient {
             guard first <= configuration.retries.waitMax else { return false }
             try await clock.sleep(first)
             return true
-        case .attestAgain: return try giveUpKey(refusal.retry)
+        case .attestAgain: return try keyID.map { try giveUpKey($0, refusal.retry) } ?? false
         case .retryLater:
             let retries = configuration.retries
             let wait = retries.wait(
