@@ -68,6 +68,8 @@ DEVICE_CODES = {
     "invalid_input": "invalidInput", "invalid_key": "invalidKey",
     "server_unavailable": "serverUnavailable", "unsupported": "unsupported",
 }
+# Apple's servers and the kind of device: no other key would do better.
+NOT_OF_THE_KEY = {"server_unavailable", "feature_unsupported"}
 # The steps of the device, rather than of the network, which the gateway hears of otherwise.
 DEVICE_PHASES = {"key", "attest", "assert"}
 
@@ -179,6 +181,8 @@ class Client:
     WAIT_MAX = 10
     ENROLMENT_WAIT_MAX = 6 * 3600
     NEW_KEY_INTERVAL = 3600
+    # How often a key may fail to sign in a row before it is given up: some never sign again.
+    SIGN_FAILURES_MAX = 3
     # What an enrolment is about to do, by its stage.
     PHASES = {None: "key", "made": "challenge", "challenged": "attest", "attested": "verify"}
 
@@ -224,6 +228,15 @@ class Client:
         with self._turn:
             return self._enrolled_key()
 
+    def reset(self):
+        """Forgets the key and every wait. The next request enrols another key.
+
+        This is not for the handling of errors: the client replaces a key that is of no use by
+        itself, and Apple counts the keys of a device.
+        """
+        with self._turn:
+            self._forget_key()
+
     # The request
 
     def _signed(self, method, target, body):
@@ -232,7 +245,11 @@ class Client:
         try:
             return key_id, self._signed_by(key_id, method, target, body)
         except DeviceError as error:
-            if error.code != "invalid_key" or not self._give_up_key(key_id):
+            failures = self._state.get("failures", 0)
+            if error.code != "invalid_key" and (
+                    error.code in NOT_OF_THE_KEY or failures < self.SIGN_FAILURES_MAX):
+                raise
+            if not self._give_up_key(key_id):
                 raise
             key_id = self._enrolled_key()
             return key_id, self._signed_by(key_id, method, target, body)
@@ -248,8 +265,13 @@ class Client:
             assertion = self._device.generate_assertion(
                 key_id, hashlib.sha256(client_data).digest())
         except DeviceError as error:
-            self._note("assert", error)
+            self._note("assert", error, self._state.get("failures", 0) + 1)
+            if error.code not in NOT_OF_THE_KEY:
+                self._state["failures"] = self._state.get("failures", 0) + 1
+                self._save(self._state)
             raise
+        if self._state.pop("failures", None):
+            self._save(self._state)
         return {
             "X-App-Attest-Client-Data": base64.b64encode(client_data).decode(),
             "X-App-Attest-Assertion": base64.b64encode(assertion).decode(),
@@ -443,11 +465,14 @@ class Client:
         interval = self.NEW_KEY_INTERVAL if interval is None else interval
         if abs(now - self._state.get("renewed_at", float("-inf"))) < interval:
             return False
-        self._restart(self._state)
-        self._state["renewed_at"] = now
+        self._forget_key()
+        return True
+
+    def _forget_key(self):
+        self._state.clear()
+        self._state["renewed_at"] = self._now()
         self._challenge = None
         self._save(self._state)
-        return True
 
     @staticmethod
     def _restart(state):

@@ -142,6 +142,53 @@ class ClientTest(unittest.TestCase):
         self.assertRaises(sallyport.Refused, self.send)
         self.assertEqual(self.device.key_count, 2)
 
+    def test_key_is_replaced_after_three_failures_to_sign_in_a_row(self):
+        self.assertEqual(self.send(), 200)
+        for code in ("unknown_system_failure", "invalid_input"):
+            keys = self.device.key_count
+            for count in (2, 2):
+                self.device.failures = [("assert", code)] * count
+                for _ in range(count):
+                    self.client = self.launch()
+                    self.assertRaises(sallyport.DeviceError, self.send)
+                # A signature in between begins the count anew.
+                self.assertEqual(self.send(), 200)
+            self.device.failures = [("assert", code)] * 3
+            self.assertRaises(sallyport.DeviceError, self.send)
+            self.assertRaises(sallyport.DeviceError, self.send)
+            self.assertEqual(self.send(), 200)
+            self.assertEqual(self.device.key_count, keys + 1)
+            # Not so soon again.
+            self.device.failures = [("assert", code)] * 4
+            for _ in range(4):
+                self.assertRaises(sallyport.DeviceError, self.send)
+            self.assertEqual(self.device.key_count, keys + 1)
+            self.now += 3601
+            self.device.failures = []
+            self.assertEqual(self.send(), 200)
+
+    def test_key_stays_where_apple_is_away(self):
+        self.assertEqual(self.send(), 200)
+        self.device.failures = [("assert", "server_unavailable")] * 9
+        for _ in range(9):
+            self.assertRaises(sallyport.DeviceError, self.send)
+        self.assertEqual(self.send(), 200)
+        self.assertEqual(self.device.key_count, 1)
+
+    def test_reset_forgets_key_and_waits(self):
+        self.assertEqual(self.send(), 200)
+        self.client.reset()
+        self.device.failures = [("attest", "server_unavailable")]
+        self.assertRaises(sallyport.DeviceError, self.send)
+        self.assertRaises(sallyport.TryLater, self.send)
+        self.client.reset()
+        self.assertEqual(self.send(), 200)
+        self.assertEqual(self.device.key_count, 3)
+        # It counts as a new key: the client makes no further one by itself so soon.
+        self.gateway.answers["/api/x"] = [refusal(401, "key_unknown", "attest_again")]
+        self.assertRaises(sallyport.Refused, self.send)
+        self.assertEqual(self.device.key_count, 3)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -12,9 +12,11 @@ extension AppAttestClient {
         if let enrolment { return try await enrolment.value }
         let state = try enrolmentState()
         if state.isEnrolled, let keyID = state.keyID { return keyID }
-        let task = Task { try await self.enrolNow() }
+        let task = Task {
+            defer { self.enrolment = nil }
+            return try await self.enrolNow()
+        }
         enrolment = task
-        defer { enrolment = nil }
         return try await task.value
     }
 
@@ -26,7 +28,7 @@ extension AppAttestClient {
     }
 
     /// Nothing is done on the strength of a state that was not saved.
-    private func keep(_ next: EnrolmentState) throws {
+    func keep(_ next: EnrolmentState) throws {
         try store.save(next)
         state = next
     }
@@ -51,6 +53,23 @@ extension AppAttestClient {
         challenges.removeAll()
         session = nil
         return true
+    }
+
+    /// Forgets the key and every wait, as if the app had been installed anew. The next request
+    /// enrols another key.
+    ///
+    /// This is for a button that your support may ask for, and not for the handling of errors: the
+    /// client replaces a key that is of no use by itself, and Apple counts the keys of a device.
+    ///
+    /// - Throws: ``ClientError/keychain(_:)``. Then nothing is forgotten.
+    public func reset() async throws {
+        // An enrolment that goes on would bring its key back.
+        while let enrolment { _ = await enrolment.result }
+        var next = EnrolmentState()
+        next.renewedAt = clock.now()
+        try keep(next)
+        challenges.removeAll()
+        session = nil
     }
 
     // MARK: steps

@@ -23,16 +23,26 @@ struct SignedRequest: Sendable {
 }
 
 extension AppAttestClient {
+    /// How often a key may fail to sign in a row before it is given up. Some keys never sign again,
+    /// although the device does not say that they are gone.
+    private static let failureMax = 3
+
     /// Adds an assertion. If the key is gone, because the app was installed anew or the device
-    /// restored, another is enrolled, once.
+    /// restored, or if it signs no more, another is enrolled, once.
     func signed(_ request: URLRequest, _ body: RequestBody) async throws -> SignedRequest {
         let keyID = try await enrolledKey()
         do {
             return try await signed(request, body, by: keyID)
-        } catch let error as DCError where error.code == .invalidKey {
-            guard try giveUpKey(keyID) else { throw error }
+        } catch let error as DCError {
+            guard try isUseless(keyID, after: error), try giveUpKey(keyID) else { throw error }
             return try await signed(request, body, by: enrolledKey())
         }
+    }
+
+    private func isUseless(_ keyID: String, after error: DCError) throws -> Bool {
+        guard try enrolmentState().keyID == keyID else { return true }
+        return try error.code == .invalidKey
+            || error.mayBlameKey && enrolmentState().failureCount >= Self.failureMax
     }
 
     private func signed(
@@ -52,17 +62,33 @@ extension AppAttestClient {
             clientData = try ClientData.body(body, challenge: challenge, member: member)
             body = .data(clientData)
         }
-        let assertion: Data
-        do {
-            assertion = try await service.generateAssertion(
-                keyID, clientDataHash: ClientData.hash(clientData))
-        } catch {
-            note(.assert, error)
-            throw error
-        }
+        let assertion = try await assertion(by: keyID, over: ClientData.hash(clientData))
         request.setValue(assertion.base64EncodedString(), forHTTPHeaderField: headers.assertion)
         request.setValue(keyID, forHTTPHeaderField: headers.keyID)
         return SignedRequest(request: request, body: body, keyID: keyID)
+    }
+
+    /// Returns an assertion, and counts failures in a row. Those that happen together are one.
+    private func assertion(by keyID: String, over hash: Data) async throws -> Data {
+        let failureCount = try enrolmentState().failureCount
+        do {
+            let assertion = try await service.generateAssertion(keyID, clientDataHash: hash)
+            countFailures(0, of: keyID)
+            return assertion
+        } catch {
+            note(.assert, error, attempt: failureCount + 1)
+            if let error = error as? DCError, error.mayBlameKey {
+                countFailures(failureCount + 1, of: keyID)
+            }
+            throw error
+        }
+    }
+
+    private func countFailures(_ count: Int, of keyID: String) {
+        guard var next = state, next.keyID == keyID, next.failureCount != count else { return }
+        next.failureCount = count
+        // What matters more is whether the request was signed.
+        try? keep(next)
     }
 
     /// The youngest challenge that an answer brought, or a fresh one.
@@ -161,6 +187,13 @@ extension AppAttestClient {
             until: clock.now().addingTimeInterval(answer.expiresIn * 0.9), binding: binding)
         session = token
         return token
+    }
+}
+
+extension DCError {
+    /// Whether another key may do better: it would not if Apple's servers or the device cannot.
+    fileprivate var mayBlameKey: Bool {
+        code != .serverUnavailable && code != .featureUnsupported
     }
 }
 

@@ -26,7 +26,8 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
         }
     }
 
-    /// Failures in a row, and how long to wait after them.
+    /// Failures in a row: of the enrolment, or then of the key's signatures. And how long to wait
+    /// after them.
     var failureCount = 0
     var wait: Wait?
     /// When a key was last given up at the gateway's word.
