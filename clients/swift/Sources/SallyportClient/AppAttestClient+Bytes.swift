@@ -13,7 +13,7 @@ import Foundation
             for request: URLRequest, proof: Proof = .assertion, on session: URLSession = .shared
         ) async throws -> (URLSession.AsyncBytes, HTTPURLResponse) {
             let body = try RequestBody.of(request, nil)
-            return try await deliver(request, body, proof) { request, body in
+            let answer = try await deliver(request, body, proof) { request, body in
                 var request = request
                 if case .data(let data) = body { request.httpBody = data }
                 let (bytes, response) = try await session.bytes(for: request, delegate: Stay())
@@ -23,6 +23,7 @@ import Foundation
                 let refusal = try await Self.refusal(bytes, response)
                 return Answer(content: bytes, response: response, refusal: refusal)
             }
+            return (answer.content, answer.response)
         }
 
         /// Reads a refusal, and nothing of an answer that cannot be one.

@@ -5,16 +5,6 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A session token and what it is good for.
-struct SessionToken {
-    let text: String
-    /// The key that paid for it.
-    let keyID: String?
-    let until: Date
-    /// The value of the header that it is bound to.
-    let binding: String?
-}
-
 /// A request with an assertion.
 struct SignedRequest: Sendable {
     let request: URLRequest
@@ -155,38 +145,6 @@ extension AppAttestClient {
             throw ClientError.unsupported
         }
         return request
-    }
-
-    private struct TokenAnswer: Decodable {
-        var token: String
-        var expiresIn: TimeInterval
-
-        enum CodingKeys: String, CodingKey {
-            case token
-            case expiresIn = "expires_in"
-        }
-    }
-
-    /// The kept session token, or one that an assertion has just paid for.
-    func sessionToken(for request: URLRequest) async throws -> SessionToken {
-        let header = configuration.sessionTokenHeader
-        let binding = header.flatMap { request.value(forHTTPHeaderField: $0) }
-        if let session, session.until > clock.now(), session.binding == binding {
-            return session
-        }
-        var question = URLRequest(url: configuration.gateway.appendingPathComponent("assert/token"))
-        question.httpMethod = "POST"
-        if let header, let binding { question.setValue(binding, forHTTPHeaderField: header) }
-        let (data, response) = try await send(question)
-        guard response.statusCode == 200,
-            let answer = try? JSONDecoder().decode(TokenAnswer.self, from: data)
-        else { throw ClientError.unexpectedAnswer(status: response.statusCode) }
-        // A tenth of its life is left for requests on their way.
-        let token = SessionToken(
-            text: answer.token, keyID: try enrolmentState().keyID,
-            until: clock.now().addingTimeInterval(answer.expiresIn * 0.9), binding: binding)
-        session = token
-        return token
     }
 }
 

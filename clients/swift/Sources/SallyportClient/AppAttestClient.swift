@@ -33,6 +33,8 @@ public actor AppAttestClient {
     var enrolment: Task<String, any Error>?
     var challenges = ChallengeCache()
     var session: SessionToken?
+    /// Session tokens on their way, by what they are bound to.
+    var sessionTasks: [String?: Task<SessionToken, any Error>] = [:]
     /// What failed and was not told yet.
     var failure: FailureReport?
     var hasToldUnsupported = false
@@ -81,10 +83,10 @@ public actor AppAttestClient {
     ) async throws -> (Data, HTTPURLResponse) {
         let body = try RequestBody.of(request, body)
         let transport = transport
-        return try await deliver(request, body, proof) { request, body in
-            let (data, response) = try await transport.send(request, body)
-            return Answer(content: data, response: response, refusal: Refusal(data, response))
+        let answer = try await deliver(request, body, proof) { request, body in
+            try await Answer(transport.send(request, body))
         }
+        return (answer.content, answer.response)
     }
 
     /// Returns the request with an assertion, to be sent once by somebody else, such as a
@@ -113,8 +115,9 @@ public actor AppAttestClient {
         let content: Content
         let response: HTTPURLResponse
         let refusal: Refusal?
-        /// The key that signed the request, or its session token.
+        /// The key that signed the request, or that paid for its session token.
         var keyID: String?
+        var token: SessionToken?
     }
 
     typealias Exchange<Content: Sendable> =
@@ -124,7 +127,7 @@ public actor AppAttestClient {
     func deliver<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
         _ exchange: @escaping Exchange<Content>
-    ) async throws -> (Content, HTTPURLResponse) {
+    ) async throws -> Answer<Content> {
         var proof = proof
         var attempt = 1
         while true {
@@ -133,9 +136,9 @@ public actor AppAttestClient {
             if try answer.keyID == nil || answer.keyID == enrolmentState().keyID {
                 keepChallenge(of: answer.response)
             }
-            guard let refusal = answer.refusal else { return (answer.content, answer.response) }
+            guard let refusal = answer.refusal else { return answer }
             if refusal.code == "assertion_required" { proof = .assertion }
-            if refusal.code == "token_invalid" { session = nil }
+            if refusal.code == "token_invalid" { giveUpToken(answer.token) }
             guard attempt < configuration.retries.attempts(refusal.retry),
                 try await resolve(refusal, of: request, by: answer.keyID, attempt: attempt)
             else { throw ClientError.refused(refusal) }
@@ -156,7 +159,7 @@ public actor AppAttestClient {
             var request = request
             request.setValue(token.text, forHTTPHeaderField: HeaderName.token)
             var answer = try await exchanging(request, body, exchange)
-            answer.keyID = token.keyID
+            (answer.keyID, answer.token) = (token.keyID, token)
             return answer
         }
         // From the signature to the answer: only the answer shows that the counter was accepted.
@@ -212,6 +215,14 @@ public actor AppAttestClient {
         if let token = response.value(forHTTPHeaderField: HeaderName.challenge) {
             challenges.keep(token, at: clock.now())
         }
+    }
+}
+
+extension AppAttestClient.Answer where Content == Data {
+    init(_ answer: (data: Data, response: HTTPURLResponse)) {
+        content = answer.data
+        response = answer.response
+        refusal = Refusal(answer.data, answer.response)
     }
 }
 

@@ -1,0 +1,84 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A session token, which one assertion has paid for. Whoever has it may send it: protect it like a
+/// session cookie.
+public struct SessionToken: Codable, Sendable, Equatable {
+    /// The header in which a request brings a token.
+    public static let headerName = HeaderName.token
+
+    /// The header's value.
+    public let text: String
+    /// Until when to send it. A tenth of its life is left then, for requests on their way.
+    public let until: Date
+    /// The value of the header that it is bound to.
+    let binding: String?
+    /// The key that paid for it.
+    let keyID: String?
+}
+
+extension AppAttestClient {
+    /// A session token to hand to somebody who cannot sign, such as an extension: the one that the
+    /// client has, or one that an assertion has just paid for.
+    ///
+    /// - Parameter value: What ``Configuration/sessionTokenHeader`` holds in the requests that the
+    ///   token is for.
+    /// - Throws: As ``send(_:body:proof:)``; ``ClientError/unsupported`` without App Attest.
+    public func sessionToken(boundTo value: String? = nil) async throws -> SessionToken {
+        guard service.isSupported else { throw ClientError.unsupported }
+        if let session, session.until > clock.now(), session.binding == value { return session }
+        // All who ask at the same time share one.
+        if let task = sessionTasks[value] { return try await task.value }
+        let task = Task {
+            defer { self.sessionTasks[value] = nil }
+            return try await self.freshToken(boundTo: value)
+        }
+        sessionTasks[value] = task
+        return try await task.value
+    }
+
+    /// The token for a request, which has the header that tokens are bound to.
+    func sessionToken(for request: URLRequest) async throws -> SessionToken {
+        let header = configuration.sessionTokenHeader
+        return try await sessionToken(
+            boundTo: header.flatMap { request.value(forHTTPHeaderField: $0) })
+    }
+
+    /// Forgets a token that was refused, unless there is another already.
+    func giveUpToken(_ token: SessionToken?) {
+        if session == token { session = nil }
+    }
+
+    private struct TokenAnswer: Decodable {
+        var token: String
+        var expiresIn: TimeInterval
+
+        enum CodingKeys: String, CodingKey {
+            case token
+            case expiresIn = "expires_in"
+        }
+    }
+
+    private func freshToken(boundTo binding: String?) async throws -> SessionToken {
+        var question = URLRequest(url: configuration.gateway.appendingPathComponent("assert/token"))
+        question.httpMethod = "POST"
+        if let header = configuration.sessionTokenHeader, let binding {
+            question.setValue(binding, forHTTPHeaderField: header)
+        }
+        let transport = transport
+        let answer = try await deliver(question, .none, .assertion) { request, body in
+            try await Answer(transport.send(request, body))
+        }
+        guard answer.response.statusCode == 200,
+            let members = try? JSONDecoder().decode(TokenAnswer.self, from: answer.content)
+        else { throw ClientError.unexpectedAnswer(status: answer.response.statusCode) }
+        let token = SessionToken(
+            text: members.token, until: clock.now().addingTimeInterval(members.expiresIn * 0.9),
+            binding: binding, keyID: answer.keyID)
+        session = token
+        return token
+    }
+}
