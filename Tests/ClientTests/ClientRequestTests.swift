@@ -129,6 +129,7 @@ struct ClientRequestTests {
     @Test("bring what stands in for an assertion on a device without App Attest")
     func unsupported() async throws {
         let site = try ClientSite(isSupported: false)
+        site.configuration.whenUnproved = .fail
         await #expect(throws: ClientError.self) {
             try await site.client().send(try site.request())
         }

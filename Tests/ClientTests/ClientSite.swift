@@ -105,10 +105,11 @@ final class ClientSite {
 
     /// A client as at a launch of the app.
     func client(
-        service: (any AttestService)? = nil, transport: (any Transport)? = nil
+        store: (any EnrolmentStore)? = nil, service: (any AttestService)? = nil,
+        transport: (any Transport)? = nil
     ) -> AppAttestClient {
         AppAttestClient(
-            configuration, store: store, service: service ?? self.service,
+            configuration, store: store ?? self.store, service: service ?? self.service,
             deviceTokens: deviceTokens, transport: transport ?? network, clock: clock.clock)
     }
 

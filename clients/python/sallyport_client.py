@@ -174,7 +174,9 @@ class Client:
 
     state: a dictionary that the caller keeps between runs (JSON takes it); save: called after each
     change of it. about: os, app and version, as far as they are known, for what is told of
-    failures; None tells nothing.
+    failures; None tells nothing. sends_unproved: whether a request that cannot be proved now goes
+    without a proof, for the gateway to decide; one that enforces refuses it, and the reason is
+    raised.
     """
 
     ATTEMPTS_MAX = 3
@@ -188,7 +190,7 @@ class Client:
 
     def __init__(
             self, transport, device, state=None, save=lambda state: None, base="/",
-            now=time.time, sleep=time.sleep, about=()):
+            now=time.time, sleep=time.sleep, about=(), sends_unproved=True):
         self._transport = transport
         self._device = device
         self._state = state if state is not None else {}
@@ -197,6 +199,7 @@ class Client:
         self._now = now
         self._sleep = sleep
         self._challenge = None
+        self._sends_unproved = sends_unproved
         self._about = about if about is None else dict(about)
         # What failed and was not told yet: its phase, and the header.
         self._failure = None
@@ -207,7 +210,14 @@ class Client:
         attempt = 1
         while True:
             with self._turn:
-                key_id, proof = self._signed(method, target, body)
+                reason = None
+                try:
+                    key_id, proof = self._signed(method, target, body)
+                except (DeviceError, Refused, TryLater, UnexpectedAnswer) as error:
+                    # What the network fails to carry now, it would not carry unproved either.
+                    if not self._sends_unproved:
+                        raise
+                    key_id, proof, reason = None, {}, error
                 signed = {**(headers or {}), **proof}
                 try:
                     answer = self._exchange(method, target, signed, body)
@@ -217,6 +227,9 @@ class Client:
             refusal = answer.refusal()
             if refusal is None:
                 return answer
+            # The gateway insists on a proof. Why there is none says more than that.
+            if reason and refusal.action in ("sign_again", "fetch_challenge", "attest_again"):
+                raise reason
             attempts_max = min(refusal.retry.get("max", self.ATTEMPTS_MAX - 1), 9) + 1
             if attempt >= attempts_max or not self._resolve(
                     refusal, key_id, method, attempt):

@@ -68,10 +68,10 @@ class ClientTest(unittest.TestCase):
         self.client = self.launch()
 
     def launch(self, **more):
-        """A client as at a launch of the program."""
+        """A client as at a launch of the program. It shows why it has no proof unless told else."""
         return sallyport.Client(
             self.gateway, self.device, self.state, now=lambda: self.now,
-            sleep=lambda seconds: None, **more)
+            sleep=lambda seconds: None, **{"sends_unproved": False, **more})
 
     def send(self, method="GET"):
         return self.client.send(method, "/api/x").status
@@ -188,6 +188,41 @@ class ClientTest(unittest.TestCase):
         self.gateway.answers["/api/x"] = [refusal(401, "key_unknown", "attest_again")]
         self.assertRaises(sallyport.Refused, self.send)
         self.assertEqual(self.device.key_count, 3)
+
+    def test_request_without_a_proof_is_sent_and_the_gateway_decides(self):
+        self.client = self.launch(sends_unproved=True)
+        self.device.failures = [("attest", "server_unavailable")]
+        self.assertEqual(self.send(), 200)
+        self.assertEqual(self.send(), 200)  # The enrolment waits.
+        for _, path, headers in self.gateway.requests:
+            self.assertNotIn("X-App-Attest-Assertion", headers, path)
+        self.now += 10
+        self.assertEqual(self.send(), 200)
+        self.assertIn("X-App-Attest-Assertion", self.gateway.requests[-1][2])
+
+    def test_reason_is_told_where_the_gateway_insists_on_a_proof(self):
+        self.client = self.launch(sends_unproved=True)
+        self.gateway.answers["/attest/challenge"] = [
+            refusal(429, "rate_limited", "retry_later", retry_after="60")]
+        self.gateway.answers["/api/x"] = [
+            refusal(401, "assertion_required", "sign_again") for _ in range(3)]
+        with self.assertRaises(sallyport.Refused) as caught:
+            self.send()
+        self.assertEqual(caught.exception.code, "rate_limited")
+        self.assertRaises(sallyport.TryLater, self.send)
+        self.assertEqual(self.gateway.count("/api/x"), 2)
+
+    def test_request_without_a_proof_is_not_sent_if_it_is_to_fail(self):
+        self.device.failures = [("attest", "server_unavailable")]
+        self.assertRaises(sallyport.DeviceError, self.send)
+        self.assertRaises(sallyport.TryLater, self.send)
+        self.assertEqual(self.gateway.count("/api/x"), 0)
+
+    def test_nothing_is_sent_that_the_network_would_not_carry_either(self):
+        self.client = self.launch(sends_unproved=True)
+        self.gateway.answers["/attest/challenge"] = [ConnectionResetError()]
+        self.assertRaises(ConnectionResetError, self.send)
+        self.assertEqual(self.gateway.count("/api/x"), 0)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import SwiftUI
 enum Bank {
     static let url = URL(string: "https://api.example.com")
     static let client = url.map { url in
+        // What cannot be proved yet goes without a proof: `whenUnproved` is `.sendUnproved`.
         var configuration = Configuration(gateway: url)
         #if targetEnvironment(simulator)
             configuration.developerToken = ProcessInfo.processInfo.environment["DEVELOPER_TOKEN"]
@@ -39,6 +40,7 @@ struct TransferView: View {
         } catch ClientError.refused(let refusal) {
             return "Refused. Tell support \(refusal.requestID ?? refusal.code)."
         } catch ClientError.tryLater(let date) {
+            // The route insists on a proof, and there is none yet.
             return "Please try again after \(date.formatted(date: .omitted, time: .shortened))."
         } catch {
             return error.localizedDescription

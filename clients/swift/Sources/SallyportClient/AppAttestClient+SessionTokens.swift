@@ -26,7 +26,8 @@ extension AppAttestClient {
     ///
     /// - Parameter value: What ``Configuration/sessionTokenHeader`` holds in the requests that the
     ///   token is for.
-    /// - Throws: As ``send(_:body:proof:)``; ``ClientError/unsupported`` without App Attest.
+    /// - Throws: As ``send(_:body:proof:)``, and where there is no proof now. Without App Attest it
+    ///   is ``ClientError/unsupported``.
     public func sessionToken(boundTo value: String? = nil) async throws -> SessionToken {
         guard service.isSupported else { throw ClientError.unsupported }
         if let session, session.until > clock.now(), session.binding == value { return session }
@@ -69,7 +70,9 @@ extension AppAttestClient {
             question.setValue(binding, forHTTPHeaderField: header)
         }
         let transport = transport
-        let answer = try await deliver(question, .none, .assertion) { request, body in
+        let answer = try await deliver(
+            question, .none, .assertion, whenUnproved: .fail
+        ) { request, body in
             try await Answer(transport.send(request, body))
         }
         guard answer.response.statusCode == 200,

@@ -76,8 +76,9 @@ public actor AppAttestClient {
     /// Sends a request with its proof and returns the API's answer.
     ///
     /// - Parameter body: A file, or the bytes where they are not the request's own `httpBody`.
-    /// - Throws: ``ClientError/refused(_:)`` where the gateway refuses and nothing helps now; what
-    ///   the transport throws, if no answer came. The API may have seen such a request.
+    /// - Throws: ``ClientError/refused(_:)`` where the gateway refuses and nothing helps now; why
+    ///   there is no proof, where there must be one; what the transport throws, if no answer came.
+    ///   The API may have seen such a request.
     public func send(
         _ request: URLRequest, body: RequestBody? = nil, proof: Proof = .assertion
     ) async throws -> (Data, HTTPURLResponse) {
@@ -91,6 +92,9 @@ public actor AppAttestClient {
 
     /// Returns the request with an assertion, to be sent once by somebody else, such as a
     /// background session or an extension. Hand the answer to ``receive(_:_:)``.
+    ///
+    /// It throws where there is no proof now, whatever ``Configuration/whenUnproved`` says. If the
+    /// gateway is to decide, send the request as it is then.
     ///
     /// On a route with `replay: strict` nothing else may be signed until that answer is there.
     public func sign(
@@ -118,6 +122,8 @@ public actor AppAttestClient {
         /// The key that signed the request, or that paid for its session token.
         var keyID: String?
         var token: SessionToken?
+        /// Why the request was sent without a proof.
+        var unproved: (any Error)?
     }
 
     typealias Exchange<Content: Sendable> =
@@ -126,17 +132,20 @@ public actor AppAttestClient {
     /// Sends until there is an answer of the API, or nothing left to do.
     func deliver<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
-        _ exchange: @escaping Exchange<Content>
+        whenUnproved: Configuration.Unproved? = nil, _ exchange: @escaping Exchange<Content>
     ) async throws -> Answer<Content> {
         var proof = proof
         var attempt = 1
         while true {
-            let answer = try await self.attempt(request, body, proof, exchange)
+            let answer = try await self.attempt(
+                request, body, proof, whenUnproved ?? configuration.whenUnproved, exchange)
             // A challenge for a key that was replaced meanwhile is of no use.
             if try answer.keyID == nil || answer.keyID == enrolmentState().keyID {
                 keepChallenge(of: answer.response)
             }
             guard let refusal = answer.refusal else { return answer }
+            // The gateway insists on a proof. Why there is none says more than that.
+            if let reason = answer.unproved, refusal.asksForProof { throw reason }
             if refusal.code == "assertion_required" { proof = .assertion }
             if refusal.code == "token_invalid" { giveUpToken(answer.token) }
             guard attempt < configuration.retries.attempts(refusal.retry),
@@ -148,39 +157,72 @@ public actor AppAttestClient {
 
     private func attempt<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
-        _ exchange: @escaping Exchange<Content>
+        _ whenUnproved: Configuration.Unproved, _ exchange: @escaping Exchange<Content>
     ) async throws -> Answer<Content> {
+        let outcome: Result<Answer<Content>, any Error>
+        do {
+            outcome = try await proved(request, body, proof, exchange)
+        } catch  where whenUnproved == .sendUnproved && Self.concernsProof(error) {
+            outcome = await exchanging(request, body, exchange).map { answer in
+                var answer = answer
+                answer.unproved = error
+                return answer
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// Whether a request may be delivered although getting its proof failed so.
+    private static func concernsProof(_ error: any Error) -> Bool {
+        switch error {
+        // The network would not carry it either, nobody waits for it any more, or it is none.
+        case is URLError, is CancellationError, ClientError.invalidRequest: false
+        default: true
+        }
+    }
+
+    /// Sends a request with its proof.
+    ///
+    /// - Throws: Why there is no proof. A failure of `exchange` is in the result.
+    private func proved<Content: Sendable>(
+        _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
+        _ exchange: @escaping Exchange<Content>
+    ) async throws -> Result<Answer<Content>, any Error> {
         guard service.isSupported else {
             noteUnsupported()
-            return try await exchanging(try await standIn(request), body, exchange)
+            return await exchanging(try await standIn(request), body, exchange)
         }
         if proof == .sessionToken {
             let token = try await sessionToken(for: request)
             var request = request
             request.setValue(token.text, forHTTPHeaderField: HeaderName.token)
-            var answer = try await exchanging(request, body, exchange)
-            (answer.keyID, answer.token) = (token.keyID, token)
-            return answer
+            return await exchanging(request, body, exchange).map { answer in
+                var answer = answer
+                (answer.keyID, answer.token) = (token.keyID, token)
+                return answer
+            }
         }
         // From the signature to the answer: only the answer shows that the counter was accepted.
         return try await turnstile.pass {
             let signed = try await self.signed(request, body)
-            var answer = try await self.exchanging(signed.request, signed.body, exchange)
-            answer.keyID = signed.keyID
-            return answer
+            return await self.exchanging(signed.request, signed.body, exchange).map { answer in
+                var answer = answer
+                answer.keyID = signed.keyID
+                return answer
+            }
         }
     }
 
     private func exchanging<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ exchange: Exchange<Content>
-    ) async throws -> Answer<Content> {
+    ) async -> Result<Answer<Content>, any Error> {
         let (request, report) = carrying(request)
         do {
-            return try await exchange(request, body)
+            return .success(try await exchange(request, body))
         } catch {
             keep(report)
             note(.request, error)
-            throw error
+            return .failure(error)
         }
     }
 
@@ -249,6 +291,9 @@ enum HeaderName {
 }
 
 extension Refusal {
+    /// Whether another proof might be taken.
+    var asksForProof: Bool { [.signAgain, .fetchChallenge, .attestAgain].contains(action) }
+
     /// Whether the request may be sent again without happening twice.
     func allowsRepeating(_ request: URLRequest) -> Bool {
         guard ["upstream_failed", "upstream_timeout"].contains(code) else { return true }

@@ -28,6 +28,14 @@ public struct Configuration: Sendable {
         case body(challengeMember: String)
     }
 
+    /// What becomes of a request that cannot be proved now.
+    public enum Unproved: Sendable, Equatable {
+        /// It is not sent.
+        case fail
+        /// It is sent without a proof, and the gateway decides.
+        case sendUnproved
+    }
+
     /// The names of the request headers: the gateway's setting `headers`.
     public struct HeaderNames: Sendable, Equatable {
         public var assertion = "X-App-Attest-Assertion"
@@ -43,6 +51,13 @@ public struct Configuration: Sendable {
     public var shape = Shape.header
     public var headers = HeaderNames()
     public var retries = RetryPolicy()
+    /// What becomes of a request that cannot be proved now: because the device has no App Attest,
+    /// an enrolment has to wait, Apple cannot be reached, or the keychain is locked.
+    ///
+    /// By default it is sent without a proof. While a roll-out lets installations in step by step,
+    /// most of them have no key, and a gateway that observes serves them all. One that enforces
+    /// refuses such a request, which then fails with the reason why it has no proof.
+    public var whenUnproved = Unproved.sendUnproved
     /// A name of 1 to 128 bytes that this installation keeps when its key changes, so that it keeps
     /// its place while the operator lets installations in step by step.
     public var installation: String?
