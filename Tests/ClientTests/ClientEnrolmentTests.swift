@@ -137,4 +137,26 @@ struct ClientEnrolmentTests {
         #expect(try KeychainStore(gateway: url).load() == state)
         #expect(try KeychainStore(gateway: url, accessGroup: "group").load() == nil)
     }
+
+    @Test("is one build's own: neither Xcode's and the App Store's share one, nor a group's apps")
+    func keychainNames() throws {
+        let url = try #require(URL(string: "https://\(UUID().uuidString).example"))
+        let stores = KeychainStore.Environment.allCases.flatMap { environment in
+            ["com.example.app", "com.example.app.share"].map { bundle in
+                KeychainStore(
+                    gateway: url, environment: environment, bundleIdentifier: bundle,
+                    accessGroup: "group")
+            }
+        }
+        for store in stores {
+            #expect(try store.load() == nil)
+            try store.save(EnrolmentState())
+        }
+        #expect(stores.count == 4)
+        #if DEBUG
+            #expect(KeychainStore.Environment.ofBuild == .development)
+        #else
+            #expect(KeychainStore.Environment.ofBuild == .production)
+        #endif
+    }
 }

@@ -4,20 +4,49 @@ import Security
 /// Keeps the state of an enrolment in the keychain of this device, readable after the first unlock,
 /// so that background work can sign. It is in no backup and goes to no other device.
 ///
+/// Each gateway, App Attest environment and bundle has an item of its own. A key of one is of no
+/// use to another: builds from Xcode and from the App Store, or the members of a keychain group,
+/// would take each other's key for their own and replace it.
+///
 /// An item may outlive the app, whose keys do not: after an installation anew the client finds that
 /// its key is gone, and makes another, once.
 public struct KeychainStore: EnrolmentStore {
+    /// The App Attest environment of a build's keys, by its entitlement
+    /// `com.apple.developer.devicecheck.appattest-environment`.
+    public enum Environment: String, CaseIterable, Sendable {
+        case development, production
+
+        /// What the entitlement says unless the app changes it: no app can read its own. A build
+        /// for debugging runs from Xcode and has development keys; TestFlight and the App Store
+        /// have production keys, whatever the entitlement says.
+        public static var ofBuild: Self {
+            #if DEBUG
+                .development
+            #else
+                .production
+            #endif
+        }
+    }
+
     private let service: String
     private let account: String
     private let accessGroup: String?
 
     /// - Parameters:
     ///   - gateway: One state is kept for each.
-    ///   - accessGroup: The group that an app shares with its extensions. A key belongs to the
-    ///     process that made it: let one of them enrol and sign, or give each a store of its own.
-    public init(gateway: URL, service: String = "app-attest", accessGroup: String? = nil) {
+    ///   - environment: The entitlement's, if a build for debugging has production keys, or one for
+    ///     release is run from Xcode with development keys.
+    ///   - bundleIdentifier: Whose key it is, the app's or the extension's own. A key belongs to
+    ///     the process that made it.
+    ///   - accessGroup: The group that an app shares with its extensions.
+    public init(
+        gateway: URL, environment: Environment = .ofBuild,
+        bundleIdentifier: String? = Bundle.main.bundleIdentifier, service: String = "app-attest",
+        accessGroup: String? = nil
+    ) {
         self.service = service
-        account = gateway.absoluteString
+        account = [environment.rawValue, bundleIdentifier ?? "", gateway.absoluteString]
+            .joined(separator: " ")
         self.accessGroup = accessGroup
     }
 
