@@ -97,6 +97,13 @@ struct ClientRequestTests {
         #expect(await client.receive(again.0, again.1)?.code == "assertion_replayed")
     }
 
+    @Test("have their answers read piece by piece in the transport's own session")
+    func streaming() {
+        let session = URLSession(configuration: .ephemeral)
+        let transport: any Transport = SessionTransport(session: session)
+        #expect((transport as? any StreamingTransport)?.session === session)
+    }
+
     @Test("follow no redirection, because an assertion is for one target")
     func redirection() async throws {
         let site = try ClientSite()

@@ -95,6 +95,17 @@ struct WordTests {
         #expect(findings.isEmpty, "\(report(findings))")
     }
 
+    @Test("the clients send by their transport alone")
+    func clientSessions() {
+        let findings = Self.findings(
+            [
+                BannedPattern(
+                    pattern: { /\bURLSession\.shared\b|\bURLSession *= *\.shared\b/ },
+                    replacement: "take the transport's session: it pins and keeps no cookies")
+            ], in: Self.swiftFiles.filter { $0.path.hasPrefix("clients/swift/Sources/") })
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
     @Test("only commands print")
     func printing() {
         let commands: [Substring?] = ["sallyport", "sallyport-lab"]

@@ -8,10 +8,17 @@ import Foundation
         /// The next request of a client that signs in order goes when the head of this answer is
         /// there: it shows that the counter was accepted.
         ///
-        /// - Throws: As ``send(_:body:proof:)``.
+        /// It goes through the session of the client's transport, as every request does: what that
+        /// pins, and that it keeps no cookies, holds here too.
+        ///
+        /// - Throws: As ``send(_:body:proof:)``; ``ClientError/invalidRequest(_:)`` if the client's
+        ///   transport is no ``StreamingTransport``.
         public func bytes(
-            for request: URLRequest, proof: Proof = .assertion, on session: URLSession = .shared
+            for request: URLRequest, proof: Proof = .assertion
         ) async throws -> (URLSession.AsyncBytes, HTTPURLResponse) {
+            guard let session = (transport as? any StreamingTransport)?.session else {
+                throw ClientError.invalidRequest("the transport has no session to read from")
+            }
             let body = try RequestBody.of(request, nil)
             let answer = try await deliver(request, body, proof) { request, body in
                 var request = request

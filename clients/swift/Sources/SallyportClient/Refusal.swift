@@ -138,8 +138,8 @@ public enum ClientError: Error, Sendable {
     case tryLater(Date)
     /// A gateway's endpoint gave an answer that is not the gateway's.
     case unexpectedAnswer(status: Int)
-    /// A request without a URL, with one of another scheme than HTTP, or a body that is no JSON
-    /// object where the body is what is signed.
+    /// A request without a URL, with one of another scheme than HTTP, a body that is no JSON object
+    /// where the body is what is signed, or bytes asked of a transport that has no session.
     case invalidRequest(String)
     /// The keychain's own code.
     case keychain(OSStatusCode)

@@ -10,8 +10,14 @@ public protocol Transport: Sendable {
     func send(_ request: URLRequest, _ body: RequestBody) async throws -> (Data, HTTPURLResponse)
 }
 
+/// A transport that sends through a session, in which answers can be read as they come.
+public protocol StreamingTransport: Transport {
+    /// The session whose settings and delegate hold for every request.
+    var session: URLSession { get }
+}
+
 /// A `URLSession` as a transport.
-public struct SessionTransport: Transport {
+public struct SessionTransport: StreamingTransport {
     public let session: URLSession
 
     /// Sends through a session without cookies and caches.
