@@ -90,13 +90,17 @@ public actor AppAttestClient {
         return (answer.content, answer.response)
     }
 
-    /// Returns the request with an assertion, to be sent once by somebody else, such as a
-    /// background session or an extension. Hand the answer to ``receive(_:_:)``.
+    /// Returns the request with an assertion, to be sent once and soon by somebody else, such as
+    /// another session or an extension. Hand the answer to ``receive(_:_:)``.
     ///
     /// It throws where there is no proof now, whatever ``Configuration/whenUnproved`` says. If the
     /// gateway is to decide, send the request as it is then.
     ///
-    /// On a route with `replay: strict` nothing else may be signed until that answer is there.
+    /// The request is good for one attempt, as long as its challenge lives (two minutes unless the
+    /// operator says otherwise). A background session may send it later, and repeats it by itself,
+    /// which is a replay. On a route with `replay: strict` nothing else may be signed until the
+    /// answer is there. For such transfers prefer ``sessionToken(boundTo:)``, or a route with a
+    /// window and a longer `challenge.ttl`.
     public func sign(
         _ request: URLRequest, body: RequestBody? = nil
     ) async throws -> (URLRequest, RequestBody) {
