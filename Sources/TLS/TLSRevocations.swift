@@ -10,30 +10,35 @@ public final class TLSRevocations: @unchecked Sendable {
     let pem: [UInt8]
     /// Seconds since 1970. After that the list that ends first says nothing any more, and the
     /// certificates of its authority are refused.
-    public let nextUpdate: Int64
+    public var nextUpdate: Int64 { ends[0] }
+    /// When each list ends, in order.
+    private let ends: [Int64]
     /// The authorities whose lists they are, in DER.
     private let issuers: [[UInt8]]
 
     /// The lists of a PEM text, at least one; other blocks are passed over.
     public init(pem: [UInt8]) throws(TLSError) {
-        var nextUpdate = Int64.max
+        var ends: [Int64] = []
         var issuers: [[UInt8]] = []
         try unsafe Self.read(pem) { list throws(TLSError) in
             // RFC 5280 section 5.1.2.5: it must be there, and without it a list is good forever.
             guard let next = unsafe X509Fields.seconds(X509_CRL_get0_nextUpdate(list)) else {
                 throw TLSError("a revocation list does not say until when it holds")
             }
-            nextUpdate = min(nextUpdate, next)
+            ends.append(next)
             issuers.append(try unsafe Self.der(of: X509_CRL_get_issuer(list)))
         }
         guard !issuers.isEmpty else { throw TLSError("holds no PEM revocation list") }
         self.pem = pem
-        self.nextUpdate = nextUpdate
+        self.ends = ends.sorted()
         self.issuers = issuers
     }
 
     /// Whether a list has expired by this machine's clock.
     public var isExpired: Bool { Int64(time(nil)) > nextUpdate }
+
+    /// The end of the first list that ends after `now`; nil if all have ended.
+    func firstEnd(after now: Int64) -> Int64? { ends.first { $0 > now } }
 
     /// Whether there is a list of the authority whose certificate this is.
     func cover(_ authority: OpaquePointer?) -> Bool {

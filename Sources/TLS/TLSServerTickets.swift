@@ -59,10 +59,7 @@ extension TLSServerContext {
             end = min(end, notAfter ?? 0)
         }
         // A list that has ended is of another authority: the chain was good.
-        if let revocations = clients.authorities.revocations, revocations.nextUpdate > clock() {
-            end = min(end, revocations.nextUpdate)
-        }
-        return end
+        return min(end, clients.authorities.revocations?.firstEnd(after: clock()) ?? .max)
     }
 
     fileprivate func mayResume(until end: Int64?) -> Bool { end.map { clock() <= $0 } ?? true }

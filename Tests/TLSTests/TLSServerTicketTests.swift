@@ -62,11 +62,17 @@ struct TLSServerTicketTests {
         #expect(try !connect(server, sessions))
     }
 
-    @Test("are resumed for no longer than the lists of revoked certificates hold")
-    func listEnd() throws {
-        let path = minted.directory.path(of: "ticket-test.crl")
-        try TestRevocations(of: minted.authority).write(to: path)
-        let pem = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+    @Test(
+        "are resumed for no longer than the lists of revoked certificates hold",
+        arguments: [[false], [true, false]])
+    func listEnd(haveExpired: [Bool]) throws {
+        let revocations = try TestRevocations(of: minted.authority)
+        var pem: [UInt8] = []
+        for isExpired in haveExpired {
+            let path = minted.directory.path(of: "ticket-\(haveExpired.count)-\(isExpired).crl")
+            try revocations.write(to: path, isExpired: isExpired)
+            pem += try Data(contentsOf: URL(fileURLWithPath: path))
+        }
         let server = try server(isRequired: true, revocations: try TLSRevocations(pem: pem))
         let sessions = try sessions(minted.rsa)
         #expect(try !connect(server, sessions))
