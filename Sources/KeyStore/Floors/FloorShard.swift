@@ -3,9 +3,6 @@ import Bytes
 
 /// The highest accepted counters of a share of the keys; only ever touched under its lock.
 struct FloorShard: Sendable {
-    /// The number of groups of keys; the news in which one of each left last is remembered.
-    private static let groupCount = 256
-
     private let life: Int64
     private let file: FloorFile?
     private var index = KeyIndex()
@@ -25,7 +22,8 @@ struct FloorShard: Sendable {
     private var isOffered: [Bool] = []
     private var offeredCount = 0
     private var places: [Int32] = []
-    private var leftIn = [UInt64](repeating: 0, count: groupCount)
+    /// The news in which keys left last.
+    private var leftIn = KeyGroupNumbers()
     private var sweepPosition = 0
     /// Whether something was stored since ``takeStored()``.
     private var hasStored = false
@@ -54,7 +52,7 @@ struct FloorShard: Sendable {
         of keyID: KeyID, known: UInt32, asOf number: UInt64, now: Int64
     ) -> CounterFloor? {
         clock = max(clock, now)
-        guard leftIn[Self.group(keyID)] <= number else { return nil }
+        guard leftIn[keyID] <= number else { return nil }
         guard let entry = index.position(of: keyID, in: keys) else {
             return CounterFloor(settled: known, strict: known)
         }
@@ -87,7 +85,7 @@ struct FloorShard: Sendable {
     /// older than news `number` is good any more.
     mutating func settleAll(in number: UInt64) {
         for entry in keys.indices { settled[entry] = highest[entry] }
-        for group in leftIn.indices { leftIn[group] = max(leftIn[group], number) }
+        leftIn.raiseAll(to: number)
     }
 
     /// Floors that the registry does not have, of the next `stepCount` entries, as long as fewer
@@ -124,12 +122,8 @@ struct FloorShard: Sendable {
         raised[entry] = max(raised[entry], floor.counter)
         guard highest[entry] <= raised[entry] else { return }
         // A loss may have come between, which has said more.
-        leftIn[Self.group(floor.keyID)] = max(leftIn[Self.group(floor.keyID)], number)
+        leftIn.raise(floor.keyID, to: number)
         remove(entry)
-    }
-
-    private static func group(_ keyID: KeyID) -> Int {
-        Int(truncatingIfNeeded: keyID.digest.word2) & (groupCount - 1)
     }
 
     private mutating func settle(_ entry: Int) {
