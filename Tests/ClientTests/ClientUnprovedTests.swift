@@ -41,15 +41,17 @@ struct ClientUnprovedTests {
         reason == .keychainIsLocked ? site.client(store: LockedStore()) : site.client()
     }
 
+    /// The answer to an enrolment brings a challenge, which this spends.
+    private func spendChallenge(_ client: AppAttestClient, _ site: ClientSite) async throws {
+        try await client.enrol()
+        _ = try await client.sign(site.request())
+    }
+
     @Test("sends it without, where the gateway only observes", arguments: Reason.allCases)
     func observe(reason: Reason) async throws {
         let site = try site(reason, mode: "observe")
         let client = client(site, reason)
-        // The answer to an enrolment brings a challenge, which this spends.
-        if reason == .gatewayHasNoChallenge {
-            try await client.enrol()
-            _ = try await client.sign(site.request())
-        }
+        if reason == .gatewayHasNoChallenge { try await spendChallenge(client, site) }
         let request = try site.request(method: "POST", body: "{}")
         #expect(try await client.send(request).1.statusCode == 200)
         #expect(site.upstream.requests.map(\.body) == [Array("{}".utf8)])
@@ -61,10 +63,7 @@ struct ClientUnprovedTests {
     func enforce(reason: Reason) async throws {
         let site = try site(reason, mode: "enforce")
         let client = client(site, reason)
-        if reason == .gatewayHasNoChallenge {
-            try await client.enrol()
-            _ = try await client.sign(site.request())
-        }
+        if reason == .gatewayHasNoChallenge { try await spendChallenge(client, site) }
         do {
             _ = try await client.send(try site.request())
             Issue.record("it was served")
@@ -89,10 +88,7 @@ struct ClientUnprovedTests {
         let site = try site(reason, mode: "observe")
         site.configuration.whenUnproved = .fail
         let client = client(site, reason)
-        if reason == .gatewayHasNoChallenge {
-            try await client.enrol()
-            _ = try await client.sign(site.request())
-        }
+        if reason == .gatewayHasNoChallenge { try await spendChallenge(client, site) }
         await #expect(throws: (any Error).self) { try await client.send(try site.request()) }
         #expect(site.network.count("/api/x") == 0)
     }
