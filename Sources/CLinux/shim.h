@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
+#include <linux/stat.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,6 +30,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,13 +71,22 @@ static inline int sallyport_bind_to_processor(unsigned processor) {
     mask[processor / bits] = 1ul << (processor % bits);
     return syscall(SYS_sched_setaffinity, 0, sizeof mask, mask) < 0 ? errno : 0;
 }
-// Has a file that is still empty written in place where its file system else writes each change
-// elsewhere (FS_NOCOW_FL, 0x00800000); others know no such thing.
-static inline void sallyport_write_in_place(int fd) {
-    long flags = 0;
-    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) != 0) return;
-    flags |= 0x00800000;
-    (void)ioctl(fd, FS_IOC_SETFLAGS, &flags);
+// True if the file system of `path` is memory: tmpfs or ramfs (statfs(2)).
+static inline int sallyport_is_in_memory(const char *path) {
+    struct statfs status;
+    if (statfs(path, &status) != 0) return 0;
+    return status.f_type == 0x01021994 || status.f_type == 0x858458f6;
+}
+// <sys/stat.h> declares statx only under _GNU_SOURCE. Device, inode and time of birth in
+// nanoseconds, 0 if the file system keeps none; returns 0 or an errno.
+static inline int sallyport_birth(const char *path, uint64_t found[3]) {
+    struct statx status = {0};
+    unsigned wanted = STATX_INO | STATX_BTIME;
+    if (syscall(SYS_statx, AT_FDCWD, path, 0, wanted, &status) != 0) return errno;
+    found[0] = ((uint64_t)status.stx_dev_major << 32) | status.stx_dev_minor;
+    found[1] = status.stx_ino;
+    found[2] = (uint64_t)status.stx_btime.tv_sec * 1000000000u + status.stx_btime.tv_nsec;
+    return 0;
 }
 // MAP_FAILED is a cast, which Swift cannot import: NULL here.
 static inline void *sallyport_map_shared(int fd, size_t length) {

@@ -28,6 +28,8 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooLarge(byteCountMax: Int)
         /// Another process holds the lock.
         case locked
+        /// On a file system with a disk behind it, for what must not wait for one.
+        case notInMemory
         /// A name without an address; the resolver's words.
         case unresolved(String)
         case other(errno: Int32)
@@ -86,6 +88,7 @@ extension IOError.Reason {
         case .openToOthers: "open to other users: chmod 700"
         case .tooLarge(let byteCountMax): "larger than \(byteCountMax) bytes"
         case .locked: "held by another process"
+        case .notInMemory: "not on a file system in memory (tmpfs)"
         case .unresolved(let words): words
         case .other(let code): IOError.text(errno: code)
         }

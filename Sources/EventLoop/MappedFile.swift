@@ -1,40 +1,47 @@
 import CLibevent
 import CLinux
 
-/// A file that is memory (mmap, shared): what is stored is the kernel's at once and outlives the
-/// process, however it ends. The kernel writes it to the disk in the background.
-///
-/// Whoever cuts the file short under the process ends it with SIGBUS.
+/// A file on a file system that is memory (tmpfs), mapped and shared: what is stored is the
+/// kernel's at once and outlives the process, however it ends. No store waits for a disk.
 @safe
 public final class MappedFile: @unchecked Sendable {
-    private let path: String
-    private let file: Descriptor
+    private let file: OwnedFile
     private let memory: UnsafeMutableRawPointer
     private let byteCountMax: Int
 
-    /// An empty file that was not there, for its owner alone, and for at most so many bytes:
-    /// addresses for them are taken at once, memory and disk as it grows. It is locked for as long
-    /// as this lives (``RegularFile/lock()``), so that others can tell that its process lives.
-    public init(creating path: String, byteCountMax: Int) throws(IOError) {
-        let opened = try File.open(path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
-        try FileLock.take(opened.raw, path)
-        // Else a store may need room on the disk that ``grow(fromByteCount:to:)`` has not taken.
-        sallyport_write_in_place(opened.raw)
-        guard let mapped = unsafe sallyport_map_shared(opened.raw, byteCountMax) else {
-            throw IOError(path, errno: sallyport_errno())
+    /// An empty draft for at most so many bytes: addresses for them are taken at once, memory as it
+    /// grows. Throws if its directory is on a file system with a disk behind it, for which a store
+    /// might have to wait.
+    public init(
+        path: String, draft draftPath: String, rights: FileRights?, byteCountMax: Int
+    ) throws(IOError) {
+        let directory = File.directory(of: draftPath)
+        guard File.isDirectory(directory) else { throw IOError(directory, .notFound) }
+        guard File.isInMemory(directory) else { throw IOError(directory, .notInMemory) }
+        file = try OwnedFile(path: path, draft: draftPath, rights: rights)
+        guard let mapped = unsafe sallyport_map_shared(file.descriptor, byteCountMax) else {
+            let code = sallyport_errno()
+            file.discard()
+            throw IOError(path, errno: code)
         }
-        self.path = path
         self.byteCountMax = byteCountMax
-        file = opened
         unsafe memory = mapped
     }
 
     deinit { unsafe munmap(memory, byteCountMax) }
 
-    /// Takes room on the disk, so that no later store can fail for want of it.
+    public var path: String { file.path }
+
+    /// Gives the draft its name, in place of what has that.
+    public func publish() throws(IOError) { try file.publish() }
+
+    /// Removes the draft.
+    public func discard() { file.discard() }
+
+    /// Takes memory, so that no later store can fail for want of it.
     public func grow(fromByteCount old: Int, to new: Int) throws(IOError) {
         precondition(old >= 0 && old < new && new <= byteCountMax, "not a size of the file")
-        let code = posix_fallocate(file.raw, old, new - old)
+        let code = posix_fallocate(file.descriptor, old, new - old)
         guard code == 0 else { throw IOError(path, errno: code) }
     }
 
@@ -44,17 +51,18 @@ public final class MappedFile: @unchecked Sendable {
         precondition(index >= 0 && index < byteCountMax / 8, "outside of the file")
         unsafe memory.storeBytes(of: word, toByteOffset: index * 8, as: UInt64.self)
     }
+}
 
-    /// Brings what was stored so far to the disk, and the file under another name.
-    public func rename(_ from: String, to path: String) throws(IOError) {
-        guard fsync(file.raw) == 0, unsafe CLinux.rename(from, path) == 0 else {
-            throw IOError(path, errno: sallyport_errno())
-        }
-        try File.syncDirectory(of: path)
+extension File {
+    /// True if the file system of `path` is memory (tmpfs or ramfs).
+    public static func isInMemory(_ path: String) -> Bool {
+        unsafe sallyport_is_in_memory(path) != 0
     }
 
-    /// Brings what was stored so far to the disk. Blocks.
-    public func sync() throws(IOError) {
-        guard fdatasync(file.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
+    /// Device, inode and time of birth: they tell a file or directory from every other that this
+    /// system has had since it started. Nil if there is none.
+    public static func birth(_ path: String) -> [UInt64]? {
+        var found: [UInt64] = [0, 0, 0]
+        return unsafe sallyport_birth(path, &found) == 0 ? found : nil
     }
 }

@@ -5,6 +5,7 @@ import CLinux
 /// An existing regular file, opened to be read: no link, directory, device or pipe.
 public final class RegularFile: Sendable {
     public let path: String
+    public let rights: FileRights
     private let file: Descriptor
 
     /// Never blocks, whatever lies at `path`.
@@ -19,6 +20,7 @@ public final class RegularFile: Sendable {
             throw IOError(path, .notRegular)
         }
         self.path = path
+        rights = FileRights(status)
         self.file = file
     }
 

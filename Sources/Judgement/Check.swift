@@ -87,6 +87,7 @@ extension Cause {
         case counterState = "counter_state"
         case counterConflict = "counter_conflict"
         case counterTooLow = "counter_too_low"
+        case floorsUnkept = "floors_unkept"
 
         // MARK: the registry
         case registry

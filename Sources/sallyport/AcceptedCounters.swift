@@ -11,8 +11,8 @@ struct AcceptedCounters {
 
     /// To be read before the registry: what leaves the files meanwhile is in it.
     init(_ settings: Settings) {
-        guard case .sqlite(let path) = settings.registry else { return }
-        let accepted = FloorInheritance.reading(beside: Stores.floorBase(besideRegistry: path))
+        guard let location = Stores.floorLocation(settings) else { return }
+        let accepted = FloorInheritance.reading(location)
         for loss in accepted.losses {
             Console.complain("sallyport: \(loss); counters that only it holds are left out")
         }

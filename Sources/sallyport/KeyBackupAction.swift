@@ -18,11 +18,11 @@ enum KeyBackupAction {
         registry.author = .ofCommand()
         let bar = ProgressBar("copying", "pages", isQuiet: arguments.isQuiet)
         // Before the registry is read: what leaves the files meanwhile is in it.
-        let accepted = FloorInheritance.reading(beside: Stores.floorBase(besideRegistry: path))
-        for loss in accepted.losses {
+        let accepted = Stores.floorLocation(settings).map(FloorInheritance.reading)
+        for loss in accepted?.losses ?? [] {
             Console.complain("sallyport: \(loss); the copy lacks counters that only it holds")
         }
-        let count = try registry.backUp(to: target, floors: accepted.floors) { done, total in
+        let count = try registry.backUp(to: target, floors: accepted?.floors ?? []) { done, total in
             bar.show(done, share: total > 0 ? Double(done) / Double(total) : nil)
         }
         bar.clear()

@@ -1,5 +1,6 @@
 import Crypto
 import EventLoop
+import KeyStore
 import Settings
 
 /// Checks the files and directories that a configuration names and that `run` needs to start and to
@@ -47,6 +48,14 @@ struct StartRequirements {
             if case .file(let path) = destination { faults += self.faults(name, path) }
         }
         if let path = settings.capture?.directory { faults += captureFaults(path) }
+        if case .path(let directory) = settings.floors.directory,
+            let obstacle = FloorLocation.obstacle(in: directory)
+        {
+            faults.append(
+                Fault(
+                    setting: "counters.floors_directory",
+                    text: "no file can be kept in memory there: \(obstacle)"))
+        }
         let directory = settings.limits.temporaryDirectory
         do throws(IOError) {
             // Without a name, and gone with the value.

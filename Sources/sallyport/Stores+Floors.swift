@@ -3,19 +3,26 @@ import KeyStore
 import Settings
 
 extension Stores {
-    /// What the names of files begin with that hold accepted counters beside a registry.
-    static func floorBase(besideRegistry path: String) -> String { path + ".floors" }
+    /// The places of the files of accepted counters; nil for a registry that is no file, beside
+    /// which there is no place for any.
+    static func floorLocation(_ settings: Settings) -> FloorLocation? {
+        guard case .sqlite(let path) = settings.registry else { return nil }
+        let directory: FloorLocation.Directory =
+            switch settings.floors.directory {
+            case .standard: .standard
+            case .path(let path): .path(path)
+            case .off: .none
+            }
+        return FloorLocation(registryPath: path, directory: directory)
+    }
 
     /// With what earlier gateways have accepted beside this registry, however they ended. `holds`:
     /// whether the counter store goes on with a key.
     static func floors(_ settings: Settings, holds: (KeyID) -> Bool) -> FloorTable {
-        // Beside a database there is no place for a file.
-        var base: String?
-        if case .sqlite(let path) = settings.registry {
-            base = floorBase(besideRegistry: path)
-        }
-        let table = FloorTable(lifeMilliseconds: floorLife(settings), beside: base)
+        let table = FloorTable(
+            lifeMilliseconds: floorLife(settings), at: floorLocation(settings))
         table.takeOver(now: monotonicMilliseconds, holds: holds)
+        table.bringToDisk(now: monotonicMilliseconds)
         return table
     }
 }

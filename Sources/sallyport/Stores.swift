@@ -139,7 +139,7 @@ final class Stores {
         if ownership == nil { floors.settleAll() }
         floors.raise(in: registry, isWhole: true, now: Self.monotonicMilliseconds)
         registry.close()
-        floors.close()
+        floors.close(now: Self.monotonicMilliseconds)
         if let state, let ownership {
             do throws(StoreError) {
                 try ownership.value.storeState(state)

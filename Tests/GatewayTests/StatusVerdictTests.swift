@@ -126,7 +126,7 @@ struct StatusVerdictTests {
         hub.exports.failed(.metrics, "the collector answered 500")
         let found = try problems(gateway)
         #expect(found.map(\.name) == [.floorsUnkept, .exportFailing, .extraRoots])
-        #expect(found[0].text.hasSuffix("cannot be written: the disk is full."))
+        #expect(found[0].text.hasSuffix("their files: the disk is full."))
         #expect(found[1].text.contains("No metrics reach"))
         #expect(found[1].text.hasSuffix("the collector answered 500."))
         hub.logs.event(level: "info", "floors_kept", "it is well")

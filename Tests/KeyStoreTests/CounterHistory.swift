@@ -2,6 +2,7 @@ import AppAttest
 import Bytes
 import EventLoop
 import Foundation
+import GatewayTesting
 import KeyStore
 import SQLiteKeyStore
 import Testing
@@ -78,7 +79,8 @@ struct CounterHistory<Store: HistoricStore> {
     private var generator: SeededGenerator
     private let directory: TemporaryDirectory
     private let registry: SQLiteRegistry
-    private let floorPath: String
+    private let memory: ScratchDirectory
+    private let location: FloorLocation
     private let keys: [KeyID]
     private let app: String
     private var table: FloorTable
@@ -101,7 +103,10 @@ struct CounterHistory<Store: HistoricStore> {
         self.directory = directory
         generator = SeededGenerator(seed: seed)
         registry = try SQLiteRegistry(path: directory.registryPath)
-        floorPath = directory.registryPath + ".floors"
+        memory = try ScratchDirectory(inMemory: true)
+        location = FloorLocation(
+            diskBase: directory.registryPath + ".floors",
+            memoryBase: memory.path(of: "floors"))
         var records: [KeyRecord] = []
         for _ in 0..<5 {
             let record = generator.record()
@@ -117,12 +122,13 @@ struct CounterHistory<Store: HistoricStore> {
     /// As the program starts: what the last process has accepted is in the file.
     private mutating func start() throws {
         table = FloorTable()
-        let left = directory.names.filter { $0.hasPrefix("registry.db.floors-") }
-        table = FloorTable(lifeMilliseconds: Self.life + 5000, beside: floorPath)
+        let left = try FileManager.default.contentsOfDirectory(atPath: memory.path)
+        table = FloorTable(lifeMilliseconds: Self.life + 5000, at: location)
         repeat {
             // The end of a process lets go of its file; here another thread may still hold it.
             table.takeOver(now: now, holds: store.holds)
-        } while !Set(directory.names).isDisjoint(with: left)
+        } while try !Set(FileManager.default.contentsOfDirectory(atPath: memory.path))
+            .isDisjoint(with: left)
         workers = (0..<2).map { _ in HistoricWorker(apps: [app], cacheCount: 2) }
         for worker in workers {
             table.onNews { [mail = worker.mail] news in mail.withLock { $0.append(news) } }

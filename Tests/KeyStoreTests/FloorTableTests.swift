@@ -20,8 +20,8 @@ final class FloorTableTests {
 
     deinit { registry.close() }
 
-    private func table(beside base: String? = nil) -> FloorTable {
-        let table = FloorTable(lifeMilliseconds: 1000, beside: base)
+    private func table() -> FloorTable {
+        let table = FloorTable(lifeMilliseconds: 1000)
         table.onNews { [news] heard in news.withLock { $0.append(heard) } }
         return table
     }
@@ -161,16 +161,5 @@ final class FloorTableTests {
         raise(table, in: registry, now: 1001)
         #expect(table.keyCount == 0)
         #expect(try registry.find(key)?.counterFloor == 7)
-    }
-
-    @Test("what was accepted is brought to the disk when there is anything")
-    func sync() throws {
-        let table = table(beside: directory.path + "/floors")
-        #expect(!table.takeUnsynced())
-        table.note(generator.keyID(), 7, now: 0)
-        #expect(table.takeUnsynced())
-        #expect(table.sync() == nil)
-        #expect(!table.takeUnsynced())
-        #expect(table.makeRoom() == nil)
     }
 }

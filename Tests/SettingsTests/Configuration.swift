@@ -178,6 +178,8 @@ struct Configuration {
             in_flight_max: 7
             key_lifetime: 2h
             wait: { replicas: 2, timeout: 5ms }
+          floors_directory: /run/floors
+          on_floors_unkept: refuse
         key_cache: { records: 1 }
         challenge: { ttl: 1s, attestation_ttl: 3d }
         secrets: { challenge_key_file: keys, pseudonym_key_file: names }

@@ -47,6 +47,7 @@ final class DecisionHistory {
     private let counterOptions = EmbeddedCounters.Options()
     var random: SeededNumbers
     private let scratch: ScratchDirectory
+    private let memory: ScratchDirectory
     private let registry = SimulatedRegistry()
     private let clock = ManualClock(
         now: MonotonicInstant(nanoseconds: 1_000_000_000), wallMilliseconds: startMilliseconds)
@@ -83,6 +84,7 @@ final class DecisionHistory {
     init(seed: UInt64, redisClock: StandingClock? = nil) throws {
         random = SeededNumbers(seed: seed)
         scratch = try ScratchDirectory()
+        memory = try ScratchDirectory(inMemory: true)
         devices = try (0...Self.enrolledCount).map { _ in
             try SimulatedDevice(appID: SimulatedGateway.appID)
         }
@@ -144,6 +146,8 @@ final class DecisionHistory {
 
     private func start(_ index: Int, resuming snapshot: EmbeddedSnapshot?) throws {
         let floorCount = keepsFloors ? seats[index].gateway?.floors.keyCount ?? 0 : 0
+        // An older copy has floors of keys that the registry has by now, which the model forgets.
+        seats[index].gateway?.floors.bringToDisk(now: milliseconds, isWhole: true)
         seats[index].gateway = nil
         seats[index].isConnected = false
         seats[index].lifeCount += 1
@@ -156,7 +160,10 @@ final class DecisionHistory {
                 options: counterOptions, resuming: snapshot, clock: EmbeddedClock(clock)) : nil
         let floors = FloorTable(
             lifeMilliseconds: Int64(Self.floorLifeMilliseconds),
-            beside: keepsFloors ? scratch.path(of: "floors\(index)") : nil)
+            at: keepsFloors
+                ? FloorLocation(
+                    diskBase: scratch.path(of: "floors\(index)"),
+                    memoryBase: memory.path(of: "floors\(index)")) : nil)
         // A program that another test starts has the lock of the file until it is executed.
         var tryCount = 0
         repeat {

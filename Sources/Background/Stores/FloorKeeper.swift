@@ -1,30 +1,27 @@
-package import EventLoop
+import EventLoop
 package import KeyStore
 
-/// Once a second: floors go to the registry, and their file gets room. Now and then what was
-/// accepted is brought to the disk, and what gateways that were killed have left is taken over.
-/// Tells if counters are kept in memory alone.
+/// Once a second, sends floors to the registry, makes room for more in memory, and tells how far
+/// the copy on the disk is behind. A thread of its own writes that copy (``FloorWriter``).
 package final class FloorKeeper {
-    /// How many turns pass between two syncs, which is what a power cut loses. A write each second
-    /// would wear the disk for little.
-    private static let syncTurnCount = 5
+    /// The lag of a disk that works is that of one sync a second. At twice that it is told.
+    package static let lagMillisecondsMax: Int64 = 2000
+    /// How long the end of the gateway waits for the disk.
+    private static let stopMilliseconds = 2000
 
-    private let loop: EventLoop
     private let floors: FloorTable
     private let registry: any Registry
     private let log: any EventLog
-    private var turn = 0
-    private var sync: BlockingCall<IOError?>?
-    private var syncFailure: IOError?
+    private let writer: FloorWriter?
     private var isKept = true
 
     package init(
-        loop: EventLoop, floors: FloorTable, registry: any Registry, log: any EventLog
-    ) {
-        self.loop = loop
+        floors: FloorTable, registry: any Registry, log: any EventLog
+    ) throws {
         self.floors = floors
         self.registry = registry
         self.log = log
+        writer = floors.diskPath == nil ? nil : try FloorWriter(floors)
     }
 
     package func announce() {
@@ -37,41 +34,37 @@ package final class FloorKeeper {
     }
 
     package func tend(now: Int64) {
+        announce()
         floors.raise(in: registry, now: now)
-        let failure = floors.makeRoom()
-        tell(failure ?? syncFailure)
-        turn += 1
-        if turn % Self.syncTurnCount == 0 { startSync(now: now) }
-    }
-
-    private func startSync(now: Int64) {
-        guard sync == nil else { return }
-        let floors = floors
-        do throws(IOError) {
-            sync = try BlockingCall(name: "floors", loop: loop) {
-                floors.takeOver(now: now)
-                return floors.takeUnsynced() ? floors.sync() : nil
-            } handler: { [unowned self] failure in
-                sync = nil
-                syncFailure = failure
-                announce()
-            }
-        } catch {
-            syncFailure = error
+        let lag = floors.lag(now: now)
+        floors.setBehind(lag > Self.lagMillisecondsMax)
+        let memoryFailure = floors.makeRoom()
+        if floors.isBehind {
+            tell(
+                "the last \(lag / 1000) s of accepted counters are not on the disk: "
+                    + (floors.diskFailure?.description ?? "it does not answer")
+                    + "; a power cut would lose them, and so would a kill if counters are not kept"
+                    + " in memory (counters.floors_directory)")
+        } else if let memoryFailure {
+            tell(
+                "\(memoryFailure); counters are kept on the disk alone, and a kill would lose those"
+                    + " accepted in the last 0.1 s")
+        } else {
+            tell(nil)
         }
     }
 
-    private func tell(_ failure: IOError?) {
+    /// Ends the thread that writes, unless the disk keeps it.
+    package func end() { writer?.stop(withinMilliseconds: Self.stopMilliseconds) }
+
+    private func tell(_ failure: String?) {
         guard (failure == nil) != isKept else { return }
         isKept.toggle()
         if let failure {
-            log.event(
-                level: "error", "floors_unkept",
-                "\(failure); counters accepted from now on may be in memory only, and a kill or "
-                    + "power cut would lose them")
+            log.event(level: "error", "floors_unkept", failure)
         } else {
-            log.event(
-                level: "info", "floors_kept", "the floor file can be written again")
+            let path = floors.diskPath.map { " in \($0)" } ?? ""
+            log.event(level: "info", "floors_kept", "accepted counters are kept again" + path)
         }
     }
 }

@@ -1,5 +1,6 @@
 import AppAttest
 import Bytes
+import EventLoop
 import Judgement
 import KeyStore
 import Policy
@@ -183,6 +184,11 @@ enum MetricsPage {
             "sallyport_floor_keys", .gauge,
             help: "Keys with counters that the registry does not have yet.")
         page.sample([], UInt64(hub.floors.keyCount))
+        page.family(
+            "sallyport_floors_lag_seconds", .gauge,
+            help: "Age of the oldest accepted counter that is not on the registry's disk.")
+        let lag = hub.floors.lag(now: MonotonicInstant.now().milliseconds)
+        page.sample([], nanoseconds: UInt64(lag) * 1_000_000)
         page.family(
             "sallyport_trust_extra_roots", .gauge,
             help: "Roots trusted in addition to Apple's: must be 0 in production.")

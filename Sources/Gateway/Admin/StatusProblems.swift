@@ -160,8 +160,8 @@ struct StatusInspection {
         return [
             StatusProblem(
                 .warning, .floorsUnkept,
-                "The file of the counters' floors cannot be written" + said("floors_unkept"),
-                "Make room on the registry's disk and let the gateway write there.")
+                "Accepted counters do not reach their files" + said("floors_unkept"),
+                "Look at the registry's disk, make room on it, and let the gateway write there.")
         ]
     }
 

@@ -144,7 +144,7 @@ public final class Gateway {
             _ = mailbox.post(.listen(listeners))
         }
         watchSignals(control.loop)
-        watchStores(control)
+        try watchStores(control)
         forgetUsers(control)
         watchCertificates(on: control.loop)
         keepHistory(on: control.loop)
@@ -164,6 +164,7 @@ public final class Gateway {
         reload.watcher?.stop()
         receipts = nil
         observation.end()
+        timers.floorKeeper?.end()
         apple.close()
         keySets.close()
         for thread in threads { thread.join() }
@@ -301,10 +302,11 @@ public final class Gateway {
 
     /// Asks the stores once a second whether they answer, for readiness and the event log, and has
     /// the counters forget what has expired.
-    private func watchStores(_ control: Worker) {
+    private func watchStores(_ control: Worker) throws {
         let registryProbe = hub.makeRegistryProbe()
-        let floorKeeper = FloorKeeper(
-            loop: control.loop, floors: hub.floors, registry: hub.registry, log: hub.logs)
+        let floorKeeper = try FloorKeeper(
+            floors: hub.floors, registry: hub.registry, log: hub.logs)
+        timers.floorKeeper = floorKeeper
         floorKeeper.announce()
         let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)
@@ -343,6 +345,8 @@ public final class Gateway {
 struct ControlTimers {
     /// What is done again and again, for as long as the gateway runs.
     var repeating: [Timer] = []
+    /// Tended with the stores.
+    var floorKeeper: FloorKeeper?
     /// Runs until a drain begins.
     var drainDelay: Timer?
 }

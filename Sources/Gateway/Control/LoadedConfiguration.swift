@@ -59,6 +59,7 @@ extension Settings {
             ("workers", next.workerCount == workerCount),
             ("registry", next.registry == registry),
             ("counters", counters.mayBecome(next.counters)),
+            ("counters.floors_directory", next.floors.directory == floors.directory),
             ("log", next.log == log),
             ("key_cache", next.keyCache == keyCache),
             ("crypto", next.crypto == crypto),

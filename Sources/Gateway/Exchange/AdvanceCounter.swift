@@ -3,6 +3,7 @@ import GatewayTokens
 import Judgement
 import KeyStore
 import Policy
+import Settings
 
 extension Exchange {
     /// Consumes the proof: accepts an assertion's counter and spends its challenge, all or nothing,
@@ -18,6 +19,9 @@ extension Exchange {
         }
         // Perhaps looked up again meanwhile.
         try checkKey()
+        if worker.hub.floors.isBehind, site.settings.floors.whenUnkept == .refuse {
+            throw Refusal(.storeUnavailable, .floorsUnkept)
+        }
         guard let knownFloor = known.key?.counterFloor else { throw Refusal(.keyUnknown) }
         let floor = worker.hub.floors.floor(
             of: claim.keyID, known: knownFloor, asOf: known.floorNewsNumber,

@@ -25,6 +25,11 @@ enum StoreCauses {
                 + "store's load and the network; counters.redis.command_timeout says how long the "
                 + "gateway waits."),
         Row(
+            [.storeUnavailable], ["floors_unkept"], .store,
+            "The registry's disk has not taken accepted counters for 2 s, and "
+                + "counters.on_floors_unkept is refuse.",
+            "See the event floors_unkept, and the disk."),
+        Row(
             [.gatewayBusy], ["registry_queue"], .operator, "limits.registry_queue is reached.",
             "Limit by address what strangers send; else the registry is too slow for the load."),
         Row(

@@ -1,54 +1,82 @@
 public import AppAttest
-public import EventLoop
+import EventLoop
 
-/// Accepted counters that processes have left beside a registry: what it may not have yet.
+/// Accepted counters in the files that processes have left for a registry: what it may not have
+/// yet.
 ///
-/// A process that lives has its file locked; what nobody has locked is of one that has ended.
-public struct FloorInheritance {
+/// A process that lives has its files locked; a file that nobody has locked belongs to a process
+/// that has ended.
+public struct FloorInheritance: Sendable {
     /// A key may stand in several files: its highest counter counts.
     public private(set) var floors: [(keyID: KeyID, counter: UInt32)] = []
-    /// What could not be read.
+    /// The files whose floors are missing here.
     public private(set) var losses: [FloorFileError] = []
     /// Locked, so that no other process takes them, too.
     private(set) var files: [RegularFile] = []
+    private let location: FloorLocation
 
-    private init() {}
+    private init(_ location: FloorLocation) { self.location = location }
 
-    /// Takes over what processes that have ended left beside `base`. What holds something else is
-    /// renamed, and kept for whoever knows what it is.
-    init(takingOver base: String) {
-        for path in names(base) {
-            if FloorFile.isPath(path, beside: base + FloorFile.draftSuffix) {
-                removeDraft(path)
-            } else if FloorFile.isPath(path, beside: base) {
-                takeOver(path)
+    /// Takes over what processes that have ended left. A file that was read and is no file of
+    /// floors is renamed, and kept for those who know what it is. A file that could not be read
+    /// stays: another time, or another process, may be able to.
+    ///
+    /// `own`: the paths of files of this process, which are not looked at.
+    init(takingOver location: FloorLocation, except own: [String]) {
+        self.init(location)
+        for (base, isShared) in bases {
+            for path in names(base) where !own.contains(path) {
+                if FloorFileName.isDraftPath(path, beside: base) {
+                    removeDraft(path)
+                } else if FloorFileName.isPath(path, beside: base) {
+                    takeOver(path, isShared: isShared)
+                }
             }
         }
     }
 
-    /// All that lies beside `base`, also of processes that live.
-    public static func reading(beside base: String) -> FloorInheritance {
+    /// The floors in all files, also those of processes that live.
+    public static func reading(_ location: FloorLocation) -> FloorInheritance {
         while true {
-            var inheritance = FloorInheritance()
+            var inheritance = FloorInheritance(location)
             var isWhole = true
-            for path in inheritance.names(base) where FloorFile.isPath(path, beside: base) {
-                // Gone: a process that has just started has it in a file of its own.
-                if !inheritance.read(path) { isWhole = false }
+            for (base, isShared) in inheritance.bases {
+                for path in inheritance.names(base)
+                where FloorFileName.isPath(path, beside: base) {
+                    // Gone: a process that has just started has it in a file of its own.
+                    if !inheritance.read(path, isShared: isShared) { isWhole = false }
+                }
             }
             if isWhole { return inheritance }
         }
     }
 
-    /// To be called once all of ``floors`` are in another file.
-    func remove() {
-        for file in files { try? File.remove(file.path) }
+    /// To be called once all of ``floors`` are on the disk in another file. Returns the files that
+    /// could not be removed, still locked.
+    func remove() -> [RegularFile] {
+        files.filter { file in
+            do throws(IOError) {
+                try File.remove(file.path)
+                return false
+            } catch {
+                return error.reason != .notFound
+            }
+        }
+    }
+
+    /// With those in directories that other users may write to marked.
+    private var bases: [(base: String, isShared: Bool)] {
+        [(location.diskBase, false)] + location.memoryBases.map { ($0, true) }
     }
 
     private mutating func names(_ base: String) -> [String] {
         do throws(IOError) {
             return try File.namesBeginning(base).sorted()
         } catch {
-            losses.append(.unreadable(error))
+            // A directory in memory need not be there.
+            if error.reason != .notFound || base == location.diskBase {
+                losses.append(.unreadable(error))
+            }
             return []
         }
     }
@@ -59,33 +87,51 @@ public struct FloorInheritance {
         try? File.remove(path)
     }
 
-    private mutating func takeOver(_ path: String) {
+    private mutating func takeOver(_ path: String, isShared: Bool) {
         do throws(FloorFileError) {
-            let file = try open(path)
-            do throws(IOError) { try file.lock() } catch { throw .unreadable(error) }
+            guard let file = try open(path, isShared: isShared) else { return }
+            do throws(IOError) {
+                try file.lock()
+            } catch {
+                // The other process lives, or was faster.
+                if error.reason == .locked { return }
+                throw .unreadable(error)
+            }
             floors += try contents(of: file)
             files.append(file)
         } catch {
-            // The other process lives, or was faster.
-            guard !error.isAbout(.locked), !error.isAbout(.notFound) else { return }
             losses.append(error)
-            try? File.rename(path, to: path + ".unread")
+            if case .foreign = error { try? File.rename(path, to: path + ".unread") }
         }
     }
 
     /// False if there is nothing any more.
-    private mutating func read(_ path: String) -> Bool {
+    private mutating func read(_ path: String, isShared: Bool) -> Bool {
         do throws(FloorFileError) {
-            floors += try contents(of: try open(path))
+            guard let file = try open(path, isShared: isShared) else { return false }
+            floors += try contents(of: file)
         } catch {
-            if error.isAbout(.notFound) { return false }
             losses.append(error)
         }
         return true
     }
 
-    private func open(_ path: String) throws(FloorFileError) -> RegularFile {
-        do throws(IOError) { return try RegularFile(path) } catch { throw .unreadable(error) }
+    /// Nil if there is nothing any more.
+    private func open(
+        _ path: String, isShared: Bool
+    ) throws(FloorFileError) -> RegularFile? {
+        let file: RegularFile
+        do throws(IOError) {
+            file = try RegularFile(path)
+        } catch {
+            if error.reason == .notFound { return nil }
+            throw .unreadable(error)
+        }
+        // Floors that are too high would lock a device out.
+        if isShared, let rights = location.rights, !rights.admit(file.rights) {
+            throw .untrusted(path: path)
+        }
+        return file
     }
 
     private func contents(
@@ -93,30 +139,10 @@ public struct FloorInheritance {
     ) throws(FloorFileError) -> [(keyID: KeyID, counter: UInt32)] {
         let bytes: [UInt8]
         do throws(IOError) {
-            bytes = try file.read(byteCountMax: FloorFile.byteCountMax)
+            bytes = try file.read(byteCountMax: FloorForm.byteCountMax)
         } catch {
             throw .unreadable(error)
         }
-        return try FloorFile.floors(in: bytes, path: file.path)
-    }
-}
-
-extension FloorFileError {
-    fileprivate func isAbout(_ reason: IOError.Reason) -> Bool {
-        if case .unreadable(let error) = self { error.reason == reason } else { false }
-    }
-}
-
-/// Why what lies at a path is not taken for floors.
-public enum FloorFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    case unreadable(IOError)
-    /// No file of this gateway, or that of another version.
-    case foreign(path: String)
-
-    public var description: String {
-        switch self {
-        case .unreadable(let error): error.description
-        case .foreign(let path): "\(path): is another kind of file, or comes from another version"
-        }
+        return try FloorForm.floors(in: bytes, path: file.path)
     }
 }

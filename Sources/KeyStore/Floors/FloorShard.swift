@@ -4,7 +4,7 @@ import Bytes
 /// The highest accepted counters of a share of the keys; only ever touched under its lock.
 struct FloorShard: Sendable {
     private let life: Int64
-    private let file: FloorFile?
+    private let files: FloorFiles
     private var index = KeyIndex()
     private var keys: [KeyID] = []
     private var highest: [UInt32] = []
@@ -21,18 +21,26 @@ struct FloorShard: Sendable {
     /// Whether a floor is on its way to the registry.
     private var isOffered: [Bool] = []
     private var offeredCount = 0
+    /// The places of keys in the files; -1 for none.
     private var places: [Int32] = []
+    /// The keys whose highest counter is stored in memory that outlives the process, as far as
+    /// there is such memory.
+    private var isInMemory: [Bool] = []
+    /// The keys whose highest counter is not on its way to the disk.
+    private var isChanged: [Bool] = []
+    private var changedKeys: [KeyID] = []
+    private var clearedPlaces: [Int32] = []
+    /// The time of the oldest change in ``changedKeys``; later than any if there is none.
+    private(set) var changedSince = Int64.max
     /// The news in which keys left last.
     private var leftIn = KeyGroupNumbers()
     private var sweepPosition = 0
-    /// Whether something was stored since ``takeStored()``.
-    private var hasStored = false
     /// The latest that was ever heard: threads come with times a little apart.
     private var clock = Int64.min
 
-    init(life: Int64, file: FloorFile?) {
+    init(life: Int64, files: FloorFiles) {
         self.life = life
-        self.file = file
+        self.files = files
     }
 
     var keyCount: Int { keys.count }
@@ -41,8 +49,8 @@ struct FloorShard: Sendable {
         index.position(of: keyID, in: keys).map { highest[$0] }
     }
 
-    /// Whether the file has the key, or need not have it.
-    func isStored(_ keyID: KeyID) -> Bool {
+    /// False if the key has no place in the files that it should be in.
+    func hasPlace(_ keyID: KeyID) -> Bool {
         index.position(of: keyID, in: keys).map { places[$0] >= 0 } ?? true
     }
 
@@ -99,8 +107,7 @@ struct FloorShard: Sendable {
             guard offeredCount < offeredCountMax else { break }
             if sweepPosition >= keys.count { sweepPosition = 0 }
             settle(sweepPosition)
-            // There was no room for it when it was accepted.
-            if places[sweepPosition] < 0 { store(sweepPosition) }
+            storeIfMissing(sweepPosition)
             if !isOffered[sweepPosition], settled[sweepPosition] > raised[sweepPosition] {
                 isOffered[sweepPosition] = true
                 offeredCount += 1
@@ -137,17 +144,61 @@ struct FloorShard: Sendable {
         }
     }
 
-    /// Whether anything was stored in the file since this was asked last.
-    mutating func takeStored() -> Bool {
-        defer { hasStored = false }
-        return hasStored
+    /// What has changed since this was asked last, for the copy on the disk.
+    mutating func takeChanges() -> FloorDisk.Changes {
+        var changes = FloorDisk.Changes(cleared: clearedPlaces)
+        changes.stored.reserveCapacity(changedKeys.count)
+        for keyID in changedKeys {
+            // It may have left, or have no place.
+            guard let entry = index.position(of: keyID, in: keys), isChanged[entry] else {
+                continue
+            }
+            isChanged[entry] = false
+            if places[entry] > 0 { changes.stored.append((places[entry], keyID, highest[entry])) }
+        }
+        forgetChanges()
+        return changes
+    }
+
+    /// Everything, for a new copy on the disk.
+    mutating func takeAll() -> FloorDisk.Changes {
+        var changes = FloorDisk.Changes(cleared: clearedPlaces)
+        changes.stored.reserveCapacity(keys.count)
+        for entry in keys.indices {
+            isChanged[entry] = false
+            if places[entry] > 0 {
+                changes.stored.append((places[entry], keys[entry], highest[entry]))
+            }
+        }
+        forgetChanges()
+        return changes
+    }
+
+    private mutating func forgetChanges() {
+        changedKeys.removeAll(keepingCapacity: changedKeys.count < 1024)
+        clearedPlaces = []
+        changedSince = .max
     }
 
     private mutating func store(_ entry: Int) {
-        guard let file else { return }
-        if places[entry] < 0 { places[entry] = file.takePlace() }
-        file.store(highest[entry], of: keys[entry], at: places[entry])
-        hasStored = true
+        guard let free = files.places else { return }
+        if places[entry] < 0 { places[entry] = free.take() }
+        guard places[entry] >= 0 else { return }
+        storeInMemory(entry)
+        guard !isChanged[entry] else { return }
+        isChanged[entry] = true
+        changedKeys.append(keys[entry])
+        changedSince = min(changedSince, clock)
+    }
+
+    private mutating func storeInMemory(_ entry: Int) {
+        guard let memory = files.memory else { return }
+        isInMemory[entry] = memory.store(highest[entry], of: keys[entry], at: places[entry])
+    }
+
+    /// There may have been no room for it when it was accepted.
+    private mutating func storeIfMissing(_ entry: Int) {
+        if places[entry] < 0 { store(entry) } else if !isInMemory[entry] { storeInMemory(entry) }
     }
 
     private mutating func add(_ keyID: KeyID) -> Int {
@@ -161,13 +212,18 @@ struct FloorShard: Sendable {
         raised.append(0)
         isOffered.append(false)
         places.append(-1)
+        isInMemory.append(files.memory == nil)
+        isChanged.append(false)
         index.insert(keys.count - 1, in: keys)
         return keys.count - 1
     }
 
     /// The last entry moves into the gap, so that the arrays stay dense.
     private mutating func remove(_ entry: Int) {
-        file?.clear(places[entry])
+        if places[entry] > 0 {
+            files.memory?.clear(places[entry])
+            clearedPlaces.append(places[entry])
+        }
         index.remove(entry, in: keys)
         let last = keys.count - 1
         if entry != last {
@@ -182,6 +238,8 @@ struct FloorShard: Sendable {
             raised[entry] = raised[last]
             isOffered[entry] = isOffered[last]
             places[entry] = places[last]
+            isInMemory[entry] = isInMemory[last]
+            isChanged[entry] = isChanged[last]
         }
         keys.removeLast()
         highest.removeLast()
@@ -193,5 +251,14 @@ struct FloorShard: Sendable {
         raised.removeLast()
         isOffered.removeLast()
         places.removeLast()
+        isInMemory.removeLast()
+        isChanged.removeLast()
     }
+}
+
+/// The files of a ``FloorTable``, as its shards need them.
+struct FloorFiles: Sendable {
+    /// Nil if there is no file.
+    var places: FloorPlaces?
+    var memory: FloorMemory?
 }

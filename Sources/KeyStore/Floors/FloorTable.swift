@@ -1,6 +1,8 @@
 public import AppAttest
 import Bytes
+import Crypto
 public import EventLoop
+import Synchronization
 
 /// The highest counters that this process has seen accepted lately, of every key: what must never
 /// be accepted again, on its way to the registry.
@@ -30,12 +32,14 @@ public final class FloorTable: Sendable {
     /// All keys are looked at in so many looks.
     private static let lookCount = 16
 
-    /// What names of its files begin with; nil for memory alone.
-    private let base: String?
-    private let file: FloorFile?
-    private let fileFailure: IOError?
-    /// The files of processes that have ended, with floors that found no room in ``file``.
-    private let keptFiles = Locked<[RegularFile]>([])
+    private let location: FloorLocation?
+    private let files: FloorFiles
+    private let memoryFailure: IOError?
+    /// Nil for memory alone.
+    private let copy: FloorCopy?
+    /// The paths of this process's files.
+    private let paths: [String]
+    private let behind = Atomic(false)
     private let losses = Locked(Losses())
     private let shards: [Locked<FloorShard>]
     private let teller = Locked(Teller())
@@ -50,59 +54,68 @@ public final class FloorTable: Sendable {
         var handlers: [@Sendable (News) -> Void] = []
     }
 
-    /// `lifeMilliseconds`: of a challenge, after which whoever comes with a lower counter is not
-    /// only late. `base`: where it survives the process, in a file whose name begins so; nil for
-    /// memory alone. No file keeps a gateway from its start: ``makeRoom()`` says why there is none,
-    /// and floors of the registry hold without it.
-    public convenience init(lifeMilliseconds: Int64 = 125_000, beside base: String? = nil) {
+    /// `lifeMilliseconds`: of a challenge, after which a client that comes with a lower counter is
+    /// not only late. `location`: the places of the files in which it survives the process; nil for
+    /// none. No file keeps a gateway from its start: ``makeRoom()`` and ``lag(now:)`` tell, and the
+    /// floors of the registry hold without one.
+    public convenience init(
+        lifeMilliseconds: Int64 = 125_000, at location: FloorLocation? = nil
+    ) {
         self.init(
-            lifeMilliseconds: lifeMilliseconds, beside: base,
-            placeCountMax: FloorFile.placeCountMax)
+            lifeMilliseconds: lifeMilliseconds, at: location,
+            placeCountMax: FloorForm.placeCountMax)
     }
 
-    package init(lifeMilliseconds: Int64, beside base: String?, placeCountMax: Int) {
-        self.base = base
-        var file: FloorFile?
-        var failure: IOError?
-        if let base {
-            do throws(IOError) {
-                file = try FloorFile(beside: base, placeCountMax: placeCountMax)
-            } catch {
-                failure = error
+    package init(lifeMilliseconds: Int64, at location: FloorLocation?, placeCountMax: Int) {
+        self.location = location
+        var files = FloorFiles()
+        var failure = location?.memoryFailure
+        var paths: [String] = []
+        var copy: FloorCopy?
+        if let location {
+            let number = RandomBytes.word()
+            let places = FloorPlaces(countMax: placeCountMax)
+            files.places = places
+            if location.hasMemory, let base = location.memoryBases.first {
+                let name = FloorFileName(base: base, number: number)
+                paths.append(name.path)
+                do throws(IOError) {
+                    files.memory = try FloorMemory(
+                        name, rights: location.rights, placeCountMax: placeCountMax)
+                } catch {
+                    failure = error
+                }
             }
+            let name = FloorFileName(base: location.diskBase, number: number)
+            paths.append(name.path)
+            copy = FloorCopy(FloorDisk(name, rights: location.rights), places: places)
         }
-        self.file = file
-        fileFailure = failure
-        shards = (0..<Self.shardCount).map { [file] _ in
-            Locked(FloorShard(life: max(0, lifeMilliseconds), file: file))
+        self.files = files
+        self.paths = paths
+        self.copy = copy
+        memoryFailure = failure
+        shards = (0..<Self.shardCount).map { [files] _ in
+            Locked(FloorShard(life: max(0, lifeMilliseconds), files: files))
         }
     }
 
-    /// Takes over what processes that have ended have left: at the start, and for a slow timer,
-    /// because others may end later. `holds`: whether the counter store goes on with a key, and so
-    /// knows itself what may still come late. Blocks.
+    /// Takes over what processes that have ended have left: at the start, and now and then, because
+    /// others may end later. `holds`: whether the counter store goes on with a key, and so knows
+    /// itself what may still come late. Blocks.
     public func takeOver(now: Int64, holds: (KeyID) -> Bool = { _ in false }) {
-        guard let base else { return }
-        let inheritance = FloorInheritance(takingOver: base)
+        guard let location else { return }
+        let inheritance = FloorInheritance(takingOver: location, except: paths)
         losses.withLock { losses in
             if losses.last != inheritance.losses { losses.untold += inheritance.losses }
             losses.last = inheritance.losses
         }
         guard !inheritance.files.isEmpty else { return }
-        var isStored = file != nil
         for (keyID, counter) in inheritance.floors {
             let kind: AcceptedCounter = holds(keyID) ? .heard : .settled
-            shard(keyID).withLock { shard in
-                shard.note(keyID, counter, as: kind, now: now)
-                if !shard.isStored(keyID) { isStored = false }
-            }
+            shard(keyID).withLock { $0.note(keyID, counter, as: kind, now: now) }
         }
-        if isStored, sync() == nil {
-            inheritance.remove()
-        } else {
-            // Locked: for the next process.
-            keptFiles.withLock { $0 += inheritance.files }
-        }
+        copy?.inherit(inheritance)
+        bringToDisk(now: now, isWhole: true)
     }
 
     /// What could not be read, and why; each once.
@@ -173,28 +186,74 @@ public final class FloorTable: Sendable {
         }
     }
 
-    /// Makes room in the file for keys to come; for a slow timer. What it returns keeps counters of
-    /// further keys in memory alone.
+    /// Makes room in memory for keys to come; for a slow timer. What it returns keeps counters of
+    /// further keys, or of all, from the file in memory, so that a kill loses those that are not on
+    /// the disk yet.
     public func makeRoom() -> IOError? {
-        guard let file else { return fileFailure }
-        return file.makeRoom()
+        guard let places = files.places else { return nil }
+        if places.isFull {
+            return IOError(
+                paths.first ?? "floors", .tooLarge(byteCountMax: FloorForm.byteCountMax))
+        }
+        return files.memory?.makeRoom(placeCount: places.count) ?? memoryFailure
     }
 
-    /// Whether there is anything to ``sync()`` since this was asked last.
-    public func takeUnsynced() -> Bool {
-        shards.reduce(false) { $1.withLock { $0.takeStored() } || $0 }
+    /// The path of the copy on the disk; nil if there is none.
+    public var diskPath: String? { copy?.path }
+
+    /// Brings the copy on the disk up to date: its file at each call, the disk behind it once a
+    /// second, or now if `isWhole`. The file is made again if it was removed. Blocks for as long as
+    /// the disk does; one thread at a time.
+    public func bringToDisk(now: Int64, isWhole: Bool = false) {
+        copy?.update(
+            now: now, isWhole: isWhole, take: news,
+            holds: { inheritance in
+                inheritance.floors.allSatisfy { floor in
+                    shard(floor.keyID).withLock { $0.hasPlace(floor.keyID) }
+                }
+            })
     }
 
-    /// Brings to the disk what was accepted so far. Blocks. Returns why it failed.
-    public func sync() -> IOError? {
-        do throws(IOError) { try file?.sync() } catch { return error }
-        return nil
+    private func news(all: Bool) -> FloorCopy.News {
+        var news = FloorCopy.News()
+        for shard in shards {
+            let (changes, since) = shard.withLock { shard in
+                let since = shard.changedSince
+                return (all ? shard.takeAll() : shard.takeChanges(), since)
+            }
+            news.since = min(news.since, since)
+            news.changes.stored += changes.stored
+            news.changes.cleared += changes.cleared
+        }
+        return news
     }
+
+    /// The age of the oldest accepted counter that is not on the disk, in milliseconds: 0 if all
+    /// are, or if there is no copy on a disk.
+    public func lag(now: Int64) -> Int64 {
+        guard let copy else { return 0 }
+        let since = shards.reduce(copy.unsyncedSince) { oldest, shard in
+            min(oldest, shard.withLock { $0.changedSince })
+        }
+        return since == .max ? 0 : max(0, now - since)
+    }
+
+    /// The reason why the disk did not take what was written last; nil if it did, or does not
+    /// answer.
+    public var diskFailure: IOError? { copy?.failure }
+
+    /// True if the copy on the disk is so old that ``setBehind(_:)`` was told. For every request.
+    public var isBehind: Bool { behind.load(ordering: .relaxed) }
+
+    public func setBehind(_ isBehind: Bool) { behind.store(isBehind, ordering: .relaxed) }
 
     /// The last call of a process that ends in good order: a file of which the registry has all
     /// goes.
-    public func close() {
-        if keyCount == 0 { file?.remove() }
+    public func close(now: Int64) {
+        bringToDisk(now: now, isWhole: true)
+        guard keyCount == 0 else { return }
+        copy?.remove()
+        if let path = files.memory?.path { try? File.remove(path) }
     }
 
     /// The registry has them: first the caches are told, then keys may leave.

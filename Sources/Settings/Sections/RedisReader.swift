@@ -3,14 +3,16 @@ struct RedisReader {
     private var settings = RedisSettings(endpoint: .unix(path: ""))
     /// The URL, if there is one.
     private var url: RedisURL?
+    private var floors = FloorSettings()
 
-    static var kind: Kind<CounterSettings> {
+    static var kind: Kind<CounterKeeping> {
         let beside = Form(RedisReader()) {
             Setting(
                 "redis", \.self, url, required: true,
                 "A Redis that several gateways share. A URL has the other settings beside it, and "
                     + "its user and password are percent-encoded. A mapping holds them all.")
             options.map { $0.like("counters.redis") }
+            CounterReader.options(\.floors)
         }
         let byURL = Kind.section(beside) { section, redis in
             guard let url = redis.url, let field = section.field("redis") else { return }
@@ -20,19 +22,28 @@ struct RedisReader {
             }
         }
         let mapping = Kind.section(
-            "redis", .section(whole, check: check),
-            "A Redis that several gateways share, as one "
-                + "mapping.")
+            Form(RedisReader()) {
+                Setting(
+                    "redis", \.server, Kind.section(whole, check: check), required: true,
+                    "A Redis that several gateways share, as one mapping.")
+                CounterReader.options(\.floors)
+            })
         return byURL.printed { _ in false }.or(mapping) { $0.node("redis")?.isMapping == true }
             .map(
-                { .redis($0.settings) },
-                from: {
-                    if case .redis(let settings) = $0 {
-                        RedisReader(settings: settings)
-                    } else {
-                        nil
-                    }
+                { CounterKeeping(store: .redis($0.settings), floors: $0.floors) },
+                from: { keeping in
+                    guard case .redis(let settings) = keeping.store else { return nil }
+                    return RedisReader(settings: settings, floors: keeping.floors)
                 })
+    }
+
+    /// What the mapping at `redis` declares.
+    private var server: RedisReader {
+        get { self }
+        set {
+            settings = newValue.settings
+            url = newValue.url
+        }
     }
 
     private static var url: Kind<RedisReader> {

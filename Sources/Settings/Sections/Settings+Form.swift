@@ -64,7 +64,7 @@ extension SettingsReader {
             "Where enrolled keys are kept, durably. sqlite is for one gateway; gateways on "
                 + "several machines share a PostgreSQL.")
         Setting(
-            "counters", \.counters, .words([("embedded", .embedded)]).or(RedisReader.kind),
+            "counters", \.counterKeeping, CounterReader.kind,
             "Where assertion counters and spent challenges are kept. embedded is for one "
                 + "gateway; several share a Redis.")
         Setting(

@@ -18,7 +18,15 @@ public struct Settings: Hashable, Sendable {
     }
     public var trust = TrustSettings()
     public var registry = RegistrySettings.sqlite(path: "")
-    public var counters = CounterSettings.embedded
+    public var counterKeeping = CounterKeeping()
+    public var counters: CounterSettings {
+        get { counterKeeping.store }
+        set { counterKeeping.store = newValue }
+    }
+    public var floors: FloorSettings {
+        get { counterKeeping.floors }
+        set { counterKeeping.floors = newValue }
+    }
     public var keyCache = KeyCacheSettings()
     public var challenge = ChallengeSettings()
     public var sessionTokens = SessionTokenSettings()

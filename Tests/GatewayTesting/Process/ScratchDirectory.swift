@@ -1,4 +1,5 @@
 import Foundation
+import KeyStore
 
 /// An empty directory that is removed with everything in it when its owner is released.
 public final class ScratchDirectory: Sendable {
@@ -17,7 +18,20 @@ public final class ScratchDirectory: Sendable {
         path = url.path
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit {
+        removeFloors()
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// Gateways that were killed leave accepted counters in memory for the next start.
+    private func removeFloors() {
+        let files = FileManager.default
+        for name in (try? files.contentsOfDirectory(atPath: path)) ?? [] where name.hasSuffix(".db")
+        {
+            let location = FloorLocation(registryPath: path + "/" + name, directory: .standard)
+            for path in location.memoryPaths { try? files.removeItem(atPath: path) }
+        }
+    }
 
     public func path(of name: String) -> String { path + "/" + name }
 

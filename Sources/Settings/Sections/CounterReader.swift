@@ -1,0 +1,55 @@
+/// Declares `counters`: the store, and beside it how accepted counters outlive the process.
+enum CounterReader {
+    static var kind: Kind<CounterKeeping> {
+        .words([("embedded", CounterKeeping())])
+            .or(RedisReader.kind) { $0.isMapping }
+            .or(embedded) { field in
+                field.node("redis") == nil
+                    && ["embedded", "floors_directory", "on_floors_unkept"].contains {
+                        field.node($0) != nil
+                    }
+            }
+    }
+
+    /// The mapping for those who keep counters in the process and want the other settings, too.
+    private static var embedded: Kind<CounterKeeping> {
+        let form = Form(EmbeddedReader()) {
+            Setting(
+                "embedded", \.isEmbedded, .words([("true", true)]),
+                "Counters in the memory of the gateway.")
+            options(\.floors)
+        }
+        return Kind.section(form).map(
+            { CounterKeeping(floors: $0.floors) },
+            from: { keeping in
+                guard case .embedded = keeping.store else { return nil }
+                return EmbeddedReader(floors: keeping.floors)
+            })
+    }
+
+    private struct EmbeddedReader {
+        var isEmbedded = true
+        var floors = FloorSettings()
+    }
+
+    @FormBuilder<Root>
+    static func options<Root>(
+        _ floors: WritableKeyPath<Root, FloorSettings>
+    ) -> [Setting<Root>] {
+        let path = Kind.path.map(
+            { FloorSettings.Directory.path($0) },
+            from: { if case .path(let path) = $0 { path } else { nil } })
+        Setting(
+            "floors_directory", floors.appending(path: \.directory),
+            .words([("auto", .standard), ("off", .off)], or: path),
+            "A directory on a tmpfs, in which accepted counters outlive a gateway that is killed, "
+                + "until the registry has them. A copy lies beside an SQLite registry, up to 0.1 s "
+                + "behind. auto: /run/sallyport if it can be used, else /dev/shm. off: the copy "
+                + "alone. Beside PostgreSQL there is neither.")
+        Setting(
+            "on_floors_unkept", floors.appending(path: \.whenUnkept), .word,
+            "What becomes of assertions while the disk of that copy has not taken accepted "
+                + "counters for 2 s. serve: they are accepted, and a loss of the machine would "
+                + "lose these counters. refuse: they get 503.")
+    }
+}
