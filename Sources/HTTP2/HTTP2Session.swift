@@ -139,6 +139,12 @@ public final class HTTP2Session: HTTP2Endpoint {
         submitReset(stream, NGHTTP2_INTERNAL_ERROR)
     }
 
+    /// Refuses a stream whose request nobody has acted on (RFC 9113 section 8.7).
+    public func refuse(stream: Int32) {
+        streams[stream]?.isResetByGateway = true
+        submitReset(stream, NGHTTP2_REFUSED_STREAM)
+    }
+
     /// Has the client stop sending a request that was answered (RFC 9113 section 8.1).
     public func stopRequest(stream: Int32) { submitReset(stream, NGHTTP2_NO_ERROR) }
 

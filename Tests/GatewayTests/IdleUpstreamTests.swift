@@ -1,3 +1,4 @@
+import Policy
 import Settings
 import Testing
 
@@ -11,8 +12,13 @@ struct IdleUpstreamTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
 
     /// A worker with one idle connection, and that connection.
-    private func idle(fields: String = "") throws -> (SteppedWorker, UpstreamConnection) {
-        let stepped = try SteppedWorker { $0.upstreams[0].retries.countMax = 0 }
+    private func idle(
+        fields: String = "", streamsBody: Bool = false
+    ) throws -> (SteppedWorker, UpstreamConnection) {
+        let stepped = try SteppedWorker {
+            $0.upstreams[0].retries.countMax = 0
+            $0.routes[0].streamsBody = streamsBody
+        }
         try stepped.begin()
         let leased = try #require(stepped.leased)
         try stepped.relay(Array("\(Self.answer)\(fields)\r\nok".utf8))
@@ -58,6 +64,22 @@ struct IdleUpstreamTests {
         expectAnotherTry(stepped, after: leased)
     }
 
+    @Test("the part of a streamed body that was on its way is sent again too")
+    func streamedMeanwhile() throws {
+        let (stepped, leased) = try idle(streamsBody: true)
+        stepped.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab")
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.leased === leased)
+        stepped.closeUpstream()
+        leased.sendMore()
+        #expect(leased.isRequestSent == false && leased.writtenCount.plain > 0)
+        leased.descriptorIsReadable()
+        expectAnotherTry(stepped, after: leased)
+        stepped.send("cd")
+        try stepped.beginWhatCame()
+        #expect(stepped.upstreamText().hasSuffix("\r\n\r\nabcd"))
+    }
+
     @Test("what had come there when the server closed is not sent again", arguments: [true, false])
     func closedAfter(isRead: Bool) throws {
         let (stepped, leased) = try idle()
@@ -81,6 +103,19 @@ struct IdleUpstreamTests {
         leased.idleSince = MonotonicInstant(nanoseconds: 0)
         try stepped.begin()
         #expect(stepped.leased?.requestCount == 2)
+    }
+
+    @Test(
+        "nor is a streamed body risked there that may become too long to be kept",
+        arguments: [
+            ("Content-Length: 65536\r\n", true), ("Content-Length: 65537\r\n", false),
+            ("Transfer-Encoding: chunked\r\n", false),
+        ])
+    func oldStreamed(framing: String, isUsed: Bool) throws {
+        let (stepped, leased) = try idle(streamsBody: true)
+        leased.idleSince = MonotonicInstant(nanoseconds: 0)
+        try stepped.begin(method: "PUT", fields: framing)
+        #expect((stepped.leased === leased) == isUsed)
     }
 
     @Test("one that the server says to keep is used for as long, less a second")

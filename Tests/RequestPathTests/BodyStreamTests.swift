@@ -271,15 +271,4 @@ struct BodyStreamTests {
         #expect(try client.receive().status == 200)
         #expect(try server.wait().first?["expect"] == nil)
     }
-
-    @Test("is not sent a second time once some of it has gone")
-    func noRetry() throws {
-        let server = try ScriptedHTTP2Server { request, connection in
-            try connection.send(.reset(request.stream, code: 7))
-        }
-        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: Self.route))
-        let client = try HTTP2Client(port: gateway.port)
-        #expect(try client.exchange(1, "PUT", "/full", body: [1, 2]).status == 502)
-        #expect(try server.wait { !$0.isEmpty }.count == 1)
-    }
 }

@@ -291,6 +291,12 @@ extension HTTP2Stream: ResponseSink {
         session.endContent(stream: id)
     }
 
+    func refuseRequest() -> Bool {
+        session.refuse(stream: id)
+        connection.scheduleFlush()
+        return true
+    }
+
     func abortResponse() {
         session.reset(stream: id)
         connection.scheduleFlush()

@@ -4,18 +4,60 @@ import HTTP
 import Judgement
 import Settings
 
-/// What has come of a body that goes on as it comes, and has not gone yet.
+/// The part of a body that goes on as it comes which the gateway still has: what waits for the
+/// upstream and, while there is little of it, what the upstream was given.
 struct BodyStream: ~Copyable {
-    fileprivate var waiting = ByteBuffer()
+    /// The bytes that were given to an upstream and are kept, then those that wait.
+    private var bytes = ByteBuffer()
+    private var keptByteCount = 0
     /// The bytes of the whole body so far.
-    fileprivate(set) var byteCount = 0
-    /// Since when the client waits until the upstream has taken some; nil where it does not.
+    private(set) var byteCount = 0
+    /// When the client began to wait for the upstream to take some; nil while it does not wait.
     fileprivate var heldBackSince: MonotonicInstant?
-    /// Something has gone: the request cannot be sent again.
-    fileprivate(set) var hasBegun = false
+    /// Whether the gateway has every byte that came, so that the request can be sent again.
+    private(set) var isWhole = true
 
-    /// Whether all that has come has gone.
-    var isEmpty: Bool { waiting.isEmpty }
+    /// Whether the upstream was given all that has come.
+    var isEmpty: Bool { waitingByteCount == 0 }
+    var waitingByteCount: Int { bytes.count - keptByteCount }
+
+    fileprivate mutating func append(_ more: Span<UInt8>) {
+        byteCount += more.count
+        bytes.append(more)
+    }
+
+    /// Gives the first `count` waiting bytes to `use`. They are kept if that makes no more than
+    /// `keptByteCountMax`; otherwise they and all that was kept before are forgotten.
+    fileprivate mutating func take(
+        _ count: Int, keepingAtMost keptByteCountMax: Int, _ use: (Span<UInt8>) -> Void
+    ) {
+        let end = keptByteCount + count
+        use(bytes.readable.extracting(keptByteCount..<end))
+        if isWhole, end <= keptByteCountMax {
+            keptByteCount = end
+        } else if count > 0 {
+            bytes.consume(end)
+            forgetKept()
+        }
+    }
+
+    /// Has every byte wait again, for another upstream's connection.
+    mutating func rewind() { keptByteCount = 0 }
+
+    /// Forgets what was kept: the request will not be sent again.
+    mutating func stopKeeping() {
+        guard isWhole else { return }
+        bytes.consume(keptByteCount)
+        forgetKept()
+    }
+
+    private mutating func forgetKept() {
+        keptByteCount = 0
+        guard isWhole else { return }
+        isWhole = false
+        // What follows only passes through, and needs less room.
+        if bytes.isEmpty { bytes.release() }
+    }
 }
 
 /// `request_body: stream`: on a route that asks for no proof nothing has to be known of the body
@@ -27,11 +69,10 @@ extension Exchange {
             return Refusal(
                 .bodyTooLarge, explanation: "The body is longer than this route allows.")
         }
-        bodyStream.byteCount += bytes.count
         clientWait.byteCount += bytes.count
         // A byte now and then is not what the upstream waits for.
         if clientWait.byteCount >= Self.resumeByteCount { clientWasHeard() }
-        bodyStream.waiting.append(bytes)
+        bodyStream.append(bytes)
         upstream?.bodyCame()
         return nil
     }
@@ -39,7 +80,7 @@ extension Exchange {
     /// Whether the client has to wait: ``ResponseSink/resumeBody()`` tells when it may go on.
     func holdsClientBack() -> Bool {
         guard intake.isStreaming,
-            bodyStream.waiting.count > site.settings.limits.responseBufferByteCountMax
+            bodyStream.waitingByteCount > site.settings.limits.responseBufferByteCountMax
         else { return false }
         if bodyStream.heldBackSince == nil { bodyStream.heldBackSince = worker.loop.now }
         return true
@@ -51,17 +92,18 @@ extension Exchange {
     /// - Returns: how many those were.
     @discardableResult
     func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int {
-        var waiting = ByteBuffer()
-        swap(&waiting, &bodyStream.waiting)
-        let count = min(byteCountMax, waiting.count - keptBackByteCount(waiting.count))
-        use(waiting.readable.extracting(first: count))
-        waiting.consume(count)
-        swap(&waiting, &bodyStream.waiting)
-        if count > 0 { bodyStream.hasBegun = true }
+        let waitingByteCount = bodyStream.waitingByteCount
+        let count = min(byteCountMax, waitingByteCount - keptBackByteCount(waitingByteCount))
+        var stream = BodyStream()
+        swap(&stream, &bodyStream)
+        stream.take(count, keepingAtMost: bodyMemoryByteCountMax, use)
+        swap(&stream, &bodyStream)
         // Who has an answer already talks both ways, and may be silent for a while.
         if count == 0, !intake.isComplete, !progress.isStarted { awaitsClient() }
         // Last of all: what the client sent meanwhile may end the exchange.
-        if let since = bodyStream.heldBackSince, bodyStream.waiting.count <= Self.resumeByteCount {
+        if let since = bodyStream.heldBackSince,
+            bodyStream.waitingByteCount <= Self.resumeByteCount
+        {
             bodyStream.heldBackSince = nil
             // The time in which the client had to wait is not its own.
             intake.startedAt = intake.startedAt.advanced(
@@ -83,8 +125,24 @@ extension Exchange {
     /// What came after the head, held or not.
     var receivedByteCount: Int { body.byteCount + bodyStream.byteCount + tunnel.byteCount }
 
-    /// Whether the request can be sent once more: nothing of it went on that is not held.
-    var isWholeAtHand: Bool { !intake.isStreaming || !bodyStream.hasBegun }
+    /// Whether the request can be sent once more: the gateway has every byte that came of it.
+    var isWholeAtHand: Bool { !intake.isStreaming || bodyStream.isWhole }
+
+    /// Whether it is known that the gateway will keep the whole body, however much of it goes on.
+    var willBeWhole: Bool {
+        guard intake.isStreaming else { return true }
+        var byteCount = UInt64(bodyStream.byteCount)
+        if !intake.isComplete {
+            guard case .length(let length) = head.framing else { return false }
+            byteCount = length
+        }
+        return bodyStream.isWhole && byteCount <= UInt64(bodyMemoryByteCountMax)
+    }
+
+    /// The bytes of the body that may be held in memory.
+    var bodyMemoryByteCountMax: Int {
+        match.handling?.bodyMemoryByteCountMax ?? site.settings.limits.bodyMemoryByteCountMax
+    }
 
     /// A client goes on when no more than this waits for the upstream.
     private static let resumeByteCount = 16 * 1024

@@ -36,8 +36,7 @@ extension Exchange {
         do throws(IOError) {
             try body.append(
                 bytes,
-                memoryByteCountMax: match.handling?.bodyMemoryByteCountMax
-                    ?? limits.bodyMemoryByteCountMax,
+                memoryByteCountMax: bodyMemoryByteCountMax,
                 directory: limits.temporaryDirectory,
                 descriptorMax: worker.hub.descriptors.requestMax)
         } catch {

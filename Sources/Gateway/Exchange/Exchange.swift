@@ -213,6 +213,7 @@ final class Exchange {
     func returnToLease() {
         // No upstream waits for its client any more.
         clientWasHeard()
+        if intake.isStreaming { bodyStream.rewind() }
         phase = .leaseUpstream
         advance()
     }
@@ -235,6 +236,15 @@ final class Exchange {
             progress.byteCount = isAnswerBodiless ? 0 : problem.body.count
             downstream?.respond(problem)
         }
+        phase = .recordAccess
+        advance()
+    }
+
+    /// Tells a client in HTTP/2 that no server has begun the request, so that it may send the
+    /// request again (RFC 9113 section 8.7). Other clients get a problem document.
+    func handBack(_ refusal: Refusal) {
+        guard downstream?.refuseRequest() == true else { return refuse(refusal) }
+        judgement.refuse(refusal)
         phase = .recordAccess
         advance()
     }

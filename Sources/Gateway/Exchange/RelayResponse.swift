@@ -14,6 +14,8 @@ extension Exchange {
 
     /// An interim answer (1xx): passed on to clients that know them (RFC 9110 section 15.2).
     func upstreamSentInterim(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
+        // The upstream has the request, which is not sent again from here on.
+        if intake.isStreaming { bodyStream.stopKeeping() }
         guard response.status != 100 else { return }
         downstream?.relayInterim(response, bytes: bytes, of: self)
     }
@@ -24,6 +26,7 @@ extension Exchange {
         requestDeadline?.clear()
         attempts.headAt = worker.loop.now
         progress.isStarted = true
+        if intake.isStreaming { bodyStream.stopKeeping() }
         clientWasHeard()
         progress.status = response.status
         if site.signals != nil { noteResponseUser(response, bytes: bytes) }

@@ -30,6 +30,9 @@ protocol ResponseSink: AnyObject {
     /// Fields after the content; ``endResponse()`` follows.
     func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange)
     func endResponse()
+    /// Refuses the request as one that nobody has acted on. False if the protocol has no word for
+    /// that: nothing was sent then.
+    func refuseRequest() -> Bool
     /// The answer cannot be finished: the client must notice.
     func abortResponse()
     /// The upstream has taken what made the client's body wait.
@@ -39,6 +42,8 @@ protocol ResponseSink: AnyObject {
 }
 
 extension ResponseSink {
+    func refuseRequest() -> Bool { false }
+
     func relayBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool {
         let isReady = relayBody(buffer.readable.extracting(first: byteCount))
         buffer.consume(byteCount)

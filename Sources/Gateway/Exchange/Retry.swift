@@ -25,7 +25,10 @@ extension Exchange {
             }
             worker.meter.add(.retriesDenied)
         }
-        refuse(Refusal(failure.reason, .upstreamFailed(failure)))
+        let refusal = Refusal(failure.reason, .upstreamFailed(failure))
+        // The client has what the gateway does not have any more.
+        let isForClient = failure.isRefusal && isUnsent && !sawAnswer && !isWholeAtHand
+        if isForClient, !progress.isStarted { handBack(refusal) } else { refuse(refusal) }
     }
 
     /// The connection takes fewer requests at once than it was thought to.

@@ -131,7 +131,8 @@ final class UpstreamPool {
         of server: PooledServer, for exchange: Exchange
     ) -> UpstreamConnection? {
         guard exchange.attempts.count == 0, let newest = server.idle.last,
-            newest.isSurelyKept(now: worker.loop.now) || exchange.mayRepeat
+            newest.isSurelyKept(now: worker.loop.now)
+                || (exchange.mayRepeat && exchange.willBeWhole)
         else { return nil }
         server.idle.removeLast()
         newest.isIdle = false
