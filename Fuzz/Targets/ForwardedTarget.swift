@@ -1,10 +1,22 @@
 import HTTP
 
 extension FuzzTarget {
-    /// What is read of a `Forwarded` field, written anew with quotes, reads the same; and more
-    /// elements behind it change nothing of those before.
+    /// What is read of a `Forwarded` field, written anew with quotes, reads the same, and so does
+    /// the form in which it is continued; and more elements behind it change nothing of those
+    /// before.
     static let forwarded = FuzzTarget("forwarded", byteCountMax: 512) { bytes in
-        guard let nodes = ForwardedNodes.parse(bytes) else { return }
+        let continued = ForwardedNodes.canonical(bytes)
+        guard let nodes = ForwardedNodes.parse(bytes) else {
+            return try FuzzFinding.require(continued == nil, "what has no grammar is continued")
+        }
+        guard let continued else { throw FuzzFinding("what has one is dropped") }
+        try FuzzFinding.requireEqual(
+            ForwardedNodes.parse(continued), nodes, "it is continued as another one")
+        try FuzzFinding.requireEqual(
+            ForwardedNodes.canonical(continued), continued, "its form is not the last one")
+        try FuzzFinding.requireEqual(
+            ForwardedNodes.parse(continued + Array(", for=last".utf8)),
+            nodes + [Array("last".utf8)], "it swallows what the gateway adds")
         var text: [UInt8] = []
         for node in nodes {
             if !text.isEmpty { text.append(UInt8(ascii: ",")) }

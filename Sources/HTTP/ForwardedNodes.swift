@@ -20,6 +20,34 @@ public enum ForwardedNodes {
         return reader.isAtEnd && !nodes.isEmpty ? nodes : nil
     }
 
+    /// The elements of `value` as RFC 7239 section 4 has them, without the empty ones and without
+    /// the white space that ``parse(_:)`` lets through. Nil if `value` is no list of elements.
+    public static func canonical(_ value: [UInt8]) -> [UInt8]? {
+        guard parse(value) != nil else { return nil }
+        var text: [UInt8] = []
+        var isQuoted = false
+        var isEscaped = false
+        var isListed = false
+        for byte in value {
+            guard isQuoted || (byte != ASCIIByte.space && byte != ASCIIByte.tab) else { continue }
+            guard isQuoted || byte != ASCIIByte.comma else {
+                isListed = !text.isEmpty
+                continue
+            }
+            if isListed { text += [ASCIIByte.comma, ASCIIByte.space] }
+            isListed = false
+            text.append(byte)
+            if isEscaped {
+                isEscaped = false
+            } else if byte == ASCIIByte.quote {
+                isQuoted.toggle()
+            } else {
+                isEscaped = isQuoted && byte == ASCIIByte.backslash
+            }
+        }
+        return text
+    }
+
     private struct Reader {
         let value: [UInt8]
         private var position = 0
@@ -70,18 +98,22 @@ public enum ForwardedNodes {
         /// The rest of a quoted string (RFC 9110 section 5.6.4).
         private mutating func quoted() -> [UInt8]? {
             var text: [UInt8] = []
-            while let byte = next {
+            while let byte = next, Self.isText(byte) {
                 position += 1
                 switch byte {
                 case ASCIIByte.quote: return text
                 case ASCIIByte.backslash:
-                    guard let escaped = next else { return nil }
+                    guard let escaped = next, Self.isText(escaped) else { return nil }
                     position += 1
                     text.append(escaped)
                 default: text.append(byte)
                 }
             }
             return nil
+        }
+
+        private static func isText(_ byte: UInt8) -> Bool {
+            byte >= ASCIIByte.space && byte != 0x7F || byte == ASCIIByte.tab
         }
     }
 

@@ -118,7 +118,37 @@ struct RewriteHeadersTests {
             .rfc7239, true, [#"Forwarded: for="1.2.3.4"#, #"Forwarded: for="a\""#],
             [#"Forwarded: for=127.0.0.1;host="api.example";proto=http"#]
         ),
+        // A field that is dropped may have named the hops between those before and after it.
+        (
+            .rfc7239, true,
+            ["Forwarded: for=1.1.1.1", "Forwarded: for=a b", "Forwarded: for=2.2.2.2 ; by=x,,"],
+            [#"Forwarded: for=2.2.2.2;by=x, for=127.0.0.1;host="api.example";proto=http"#]
+        ),
+        (
+            .both, true, ["X-Forwarded-For:", "X-Forwarded-For: 1.1.1.1"],
+            [
+                #"Forwarded: for=1.1.1.1, for=127.0.0.1;host="api.example";proto=http"#,
+                "X-Forwarded-For: 1.1.1.1, 127.0.0.1", "X-Forwarded-Host: api.example",
+                "X-Forwarded-Proto: http",
+            ]
+        ),
     ]
+
+    @Test("a Forwarded that RFC 7239 has no grammar for is dropped whole, whoever sent it")
+    func malformedForwarded() throws {
+        let gateway = try GatewayUnderTest { $0.forwarded = .rfc7239 }
+        let own = #"for=127.0.0.1;host="api.example";proto=http"#
+        for value in [
+            "for=a b", #"for="a"b"#, "for=1;for=2", "for=1;FOR=2", "word", "for=", "=a", "for =a",
+            "for= a", "for=1.1.1.1, word", "for=1.1.1.1:80", "for=[::1]", #"for="a"#, ",", ";",
+            "for=1.1.1.1;;", "",
+        ] {
+            let message = try seen(["Forwarded: \(value)"], isTrusted: true, by: gateway)
+            let isElement = value == ";" || value == "for=1.1.1.1;;"
+            let expected = isElement ? "\(value), \(own)" : own
+            #expect(message.values(of: "Forwarded") == [expected], "\(value)")
+        }
+    }
 
     @Test("forwarding fields are written in the form that the operator chose")
     func forwarded() throws {

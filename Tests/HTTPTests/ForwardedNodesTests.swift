@@ -32,10 +32,26 @@ struct ForwardedNodesTests {
         arguments: [
             "", " ", ",", "for", "for=", "=a", "for =a", "for= a", "for=a for=b", "for=a;for=b",
             "for=a;FOR=a", "proto=a;for=b;proto=a", #"for="a"#, #"for="a\"#, #"for="a"b"#,
-            "for=a:80", "for=[::1]", "for=a,for", "192.0.2.1",
+            "for=a:80", "for=[::1]", "for=a,for", "192.0.2.1", "for=a b", "for\t=a",
+            "for=\"\u{1}\"", "for=\"\\\u{1}\"", "for=\"a\u{7F}\"", "for=\u{E9}",
         ])
     func malformed(value: String) {
         #expect(nodes(value) == nil)
+        #expect(ForwardedNodes.canonical(Array(value.utf8)) == nil)
+    }
+
+    @Test(
+        "is continued without what its grammar has no place for",
+        arguments: [
+            ("for=192.0.2.43, for=198.51.100.17", "for=192.0.2.43, for=198.51.100.17"),
+            ("for=a,for=b", "for=a, for=b"), (" , for=a ,, for=b , ", "for=a, for=b"),
+            ("for=a ; proto=b\t,by=c", "for=a;proto=b, by=c"), (";", ";"), ("for=a;;", "for=a;;"),
+            (#"for=" a\" ; , b";by=" ""#, #"for=" a\" ; , b";by=" ""#),
+            ("for=\"a\tb\u{E9}\"", "for=\"a\tb\u{E9}\""),
+        ])
+    func canonical(value: String, expected: String) {
+        let text = ForwardedNodes.canonical(Array(value.utf8))
+        #expect(text.map { String(decoding: $0, as: UTF8.self) } == expected)
     }
 
     @Test(

@@ -22,6 +22,27 @@ struct HTTP2RequestTests {
         gateway = try GatewayProcess(.http2(upstreamPort: upstream.port))
     }
 
+    @Test("of a trusted proxy is continued by the same rules as in HTTP/1.1")
+    func forwarded() throws {
+        var configuration = GatewayConfiguration.http2(
+            upstreamPort: upstream.port, more: ["forwarded: rfc7239"])
+        configuration.listenerMore.append("trusted_proxies: [127.0.0.0/8]")
+        let gateway = try GatewayProcess(configuration)
+        let one = try gateway.connect()
+        let two = try HTTP2Client(port: gateway.port)
+        let own = #"for=127.0.0.1;host="api.example";proto=http"#
+        var id: UInt32 = 1
+        for (value, expected) in [
+            ("for=a b", own), (#"for="a"b"#, own), ("for=1;for=2", own), ("word", own),
+            ("for=_a ; by=_b", "for=_a;by=_b, " + own),
+        ] {
+            _ = try one.exchange("GET", "/", fields: [("Forwarded", value)])
+            _ = try two.exchange(id, "GET", "/", fields: [("forwarded", value)])
+            id += 2
+            #expect(upstream.requests.suffix(2).map { $0["Forwarded"] } == [expected, expected])
+        }
+    }
+
     @Test("reaches the upstream as one of HTTP/1.1, and its answer the client")
     func plain() throws {
         upstream.answer { _ in

@@ -26,7 +26,7 @@ extension Exchange {
         if client.isPeerTrusted {
             for field in head.fields {
                 switch field.known {
-                case .xForwardedFor:
+                case .xForwardedFor where !field.value.isEmpty:
                     upstreamHead.append(bytes.extracting(field.value))
                     upstreamHead.append(", ")
                 case .xForwardedProto: hasProto = true
@@ -57,16 +57,10 @@ extension Exchange {
         upstreamHead.append("Forwarded: ")
         let bytes = headBytes.span
         if client.isPeerTrusted {
-            for field in head.fields {
-                let value = bytes.extracting(field.value)
-                switch field.known {
-                case .forwarded where Self.hasWholeQuotes(value):
-                    upstreamHead.append(value)
-                    upstreamHead.append(", ")
-                // RFC 7239 section 7.4: the chain so far, from proxies that know the old form only.
-                case .xForwardedFor where !hasForwarded: appendElements(of: value)
-                default: break
-                }
+            if hasForwarded { appendForwardedElements() }
+            // RFC 7239 section 7.4: the chain so far, from proxies that know the old form only.
+            for field in head.fields where field.known == .xForwardedFor && !hasForwarded {
+                appendElements(of: bytes.extracting(field.value))
             }
         }
         if let peer = client.peer { Self.append(peer, to: &upstreamHead) }
@@ -78,6 +72,25 @@ extension Exchange {
         upstreamHead.append(";proto=")
         upstreamHead.append(scheme)
         upstreamHead.append("\r\n")
+    }
+
+    /// The elements that trusted proxies sent. A field that RFC 7239 has no grammar for is dropped,
+    /// since it could change how what follows it is read; and so are the fields before it, whose
+    /// elements would stand beside hops that they were not sent by.
+    private func appendForwardedElements() {
+        let bytes = headBytes.span
+        var values: [[UInt8]] = []
+        for field in head.fields where field.known == .forwarded {
+            if let value = ForwardedNodes.canonical(bytes.extracting(field.value).array) {
+                values.append(value)
+            } else {
+                values.removeAll()
+            }
+        }
+        for value in values {
+            upstreamHead.append(value)
+            upstreamHead.append(", ")
+        }
     }
 
     private func appendElements(of value: Span<UInt8>) {
@@ -103,22 +116,5 @@ extension Exchange {
             output.append("]\"")
         default: output.append("for=unknown")
         }
-    }
-
-    /// Whether every quoted string in `value` ends: one that does not would swallow what the
-    /// gateway adds, so that such a field is dropped.
-    private static func hasWholeQuotes(_ value: Span<UInt8>) -> Bool {
-        var isQuoted = false
-        var isEscaped = false
-        for index in value.indices {
-            if isEscaped {
-                isEscaped = false
-            } else if isQuoted, value[index] == UInt8(ascii: "\\") {
-                isEscaped = true
-            } else if value[index] == UInt8(ascii: "\"") {
-                isQuoted.toggle()
-            }
-        }
-        return !isQuoted && !value.isEmpty
     }
 }
