@@ -343,6 +343,27 @@ struct RetryTests {
         #expect(try client.exchange("GET", "/x").bodyText == "2")
         #expect(upstreams.map { $0.requests.count } == [1, 1, 1])
     }
+
+    @Test(
+        "a try that may not be repeated has all of the response time-out",
+        arguments: [
+            (method: "GET", body: "", mayRepeat: true), ("PUT", "ab", true),
+            ("PUT", String(repeating: "a", count: 1025), false), ("POST", "ab", false),
+        ])
+    func notRepeatable(method: String, body: String, mayRepeat: Bool) throws {
+        let stepped = try SteppedWorker {
+            $0.upstreams[0].retries.timeout = .milliseconds(50)
+            $0.routes[0].streamsBody = true
+            $0.limits.bodyMemoryByteCountMax = 1024
+        }
+        let framing = body.isEmpty ? "" : "Content-Length: \(body.utf8.count)\r\n"
+        stepped.send("\(method) / HTTP/1.1\r\nHost: a\r\n\(framing)\r\n\(body)")
+        try stepped.beginWhatCame()
+        let exchange = try #require(stepped.connection.exchange)
+        let timeouts = try #require(stepped.leased?.pool.timeouts)
+        let expected = mayRepeat ? timeouts.attempt : timeouts.response
+        #expect(exchange.headNanoseconds(timeouts) == expected)
+    }
 }
 
 @Suite("Waiting for a connection")

@@ -41,7 +41,9 @@ extension Exchange {
     /// How long the head of the answer may take: by the route, else for all of its requests.
     func headNanoseconds(_ timeouts: UpstreamTimeouts) -> UInt64 {
         let nanoseconds = match.handling?.responseNanoseconds ?? timeouts.response
-        guard let attempt = timeouts.attempt, mayTryAgain else { return nanoseconds }
+        guard let attempt = timeouts.attempt, mayTryAgain, mayRepeat, isWholeAtHand else {
+            return nanoseconds
+        }
         return min(attempt, nanoseconds)
     }
 
