@@ -7,6 +7,8 @@ public protocol QueuedRegistry: Registry {
 }
 
 extension QueuedRegistry {
+    public var hearing: ChangeHearing? { queue.hearing }
+
     public func find(_ lookUps: [RegistryLookUp]) { queue.post(lookUps) }
 
     public func enrol(

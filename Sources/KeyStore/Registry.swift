@@ -150,6 +150,10 @@ public protocol Registry: RenewalStore, SharedState {
     /// Asks whether the store answers, for readiness.
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void)
 
+    /// How current the knowledge of changes by others is. Nil for a registry that nobody else can
+    /// change.
+    var hearing: ChangeHearing? { get }
+
     /// Called on a thread of the registry's own whenever keys were changed by somebody else.
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void)
 
@@ -162,6 +166,8 @@ extension Registry {
     public func find(
         _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
     ) { find([RegistryLookUp(keyID, reply: reply)]) }
+
+    public var hearing: ChangeHearing? { nil }
 
     public var hasKeysAtHand: Bool { false }
 

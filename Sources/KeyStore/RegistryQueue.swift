@@ -96,6 +96,8 @@ public final class RegistryQueue: Sendable {
     }
 
     public let operationCountMax: Int
+    /// Kept by the thread that calls ``notify(_:)``.
+    public let hearing = ChangeHearing()
     private let writesApart: Bool
     private let contents = Locked(Contents())
     /// Rung for what waits; where writes are taken apart, for look-ups.

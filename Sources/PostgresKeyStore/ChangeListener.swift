@@ -11,6 +11,9 @@ import Postgres
 /// connection, so nothing depends on a notification; and if this connection does not answer, it is
 /// read on another. If the last change read is not there any more as it was (another server took
 /// over without it, a backup was restored), everything may have changed.
+///
+/// The number of the last change is in another table, too. A server that shows no change of that
+/// number hides some, and then nothing counts as known.
 final class ChangeListener {
     typealias Answer = (Result<[PostgresOutcome], PostgresFailure>) -> Void
     typealias Asking = (PostgresRequest, @escaping Answer) -> Void
@@ -26,13 +29,15 @@ final class ChangeListener {
     private let pin: LineagePin
     private let elsewhere: Asking
     private let noticed: (RegistryChange) -> Void
+    private let hearing: ChangeHearing
     private var session: PostgresSession?
     private var opening: RegistryOpening?
     private var timer: Timer?
     private var last: Place?
     private var readsAgain = false
-    /// When all changes were last known.
-    private var knownAt: MonotonicInstant
+    /// True while a question waits for another connection: a table that is locked must not take
+    /// one connection after the other from look-ups.
+    private var isAskingElsewhere = false
 
     /// A change that was read.
     private struct Place: Hashable {
@@ -40,17 +45,18 @@ final class ChangeListener {
         var mark: [UInt8]
     }
 
-    /// `elsewhere` asks on a connection for look-ups.
+    /// `elsewhere` asks on a connection for look-ups. `hearing` is told how current this is.
     init(
         loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin,
-        elsewhere: @escaping Asking, noticed: @escaping (RegistryChange) -> Void
+        hearing: ChangeHearing, elsewhere: @escaping Asking,
+        noticed: @escaping (RegistryChange) -> Void
     ) {
         self.loop = loop
         self.configuration = configuration
         self.pin = pin
         self.elsewhere = elsewhere
         self.noticed = noticed
-        knownAt = loop.now
+        self.hearing = hearing
         let session = PostgresSession(
             loop: loop, configuration: configuration.connection, owner: self)
         self.session = session
@@ -73,11 +79,25 @@ final class ChangeListener {
     }
 
     private func tick() {
-        let silence = loop.now - knownAt
-        // Look-ups may still work: what they bring is forgotten with the next tick.
-        if silence > configuration.staleMax { noticed(.everything) }
-        if silence > Self.patience { read(by: elsewhere) }
+        let silence = hearing.age(at: loop.now)
+        // Look-ups may still work: what they bring is cached no more.
+        if silence > configuration.staleMax, !hearing.isExpired {
+            hearing.expire()
+            noticed(.everything)
+        }
+        if silence > Self.patience { readElsewhere() }
         read()
+    }
+
+    private func readElsewhere() {
+        guard !isAskingElsewhere else { return }
+        isAskingElsewhere = true
+        read { [elsewhere] request, answer in
+            elsewhere(request) { [weak self] result in
+                self?.isAskingElsewhere = false
+                answer(result)
+            }
+        }
     }
 
     private func read() {
@@ -106,7 +126,7 @@ final class ChangeListener {
         _ result: Result<[PostgresOutcome], PostgresFailure>, after last: Place,
         _ sentAt: MonotonicInstant
     ) {
-        guard case .success(let outcomes) = result, let rows = outcomes.first?.rows else { return }
+        guard let rows = rows(result) else { return }
         defer { if readsAgain { read() } }
         guard rows.count > 0, place(rows, 0) == last, rows.count <= Self.namedChangeCountMax + 1
         else {
@@ -114,7 +134,8 @@ final class ChangeListener {
             readsAgain = true
             return
         }
-        knownAt = max(knownAt, sentAt)
+        guard rows.integer(rows.count - 1, 0) == rows.integer(0, 3) else { return hidden() }
+        hearing.heard(asOf: sentAt)
         guard rows.count > 1 else { return }
         // Two may read at once: whoever comes later with less names some keys once more.
         if self.last == last { self.last = place(rows, rows.count - 1) }
@@ -132,13 +153,33 @@ final class ChangeListener {
     private func begin(
         _ result: Result<[PostgresOutcome], PostgresFailure>, _ sentAt: MonotonicInstant
     ) {
-        guard case .success(let outcomes) = result, let rows = outcomes.first?.rows,
-            rows.count == 1, let revision = rows.integer(0, 0), let mark = rows.bytes(0, 1)
-        else { return }
+        guard let rows = rows(result) else { return }
+        guard rows.count == 1, let revision = rows.integer(0, 0), let mark = rows.bytes(0, 1),
+            revision == rows.integer(0, 2)
+        else { return hidden() }
         last = Place(revision: revision, mark: mark)
-        knownAt = max(knownAt, sentAt)
+        hearing.heard(asOf: sentAt)
         noticed(.everything)
         if readsAgain { read() }
+    }
+
+    /// The rows of an answer. Nil, and noted why, for anything else.
+    private func rows(_ result: Result<[PostgresOutcome], PostgresFailure>) -> PostgresRows? {
+        switch result {
+        case .failure(let failure): hearing.failed("\(StoreError(failure))")
+        case .success(let outcomes):
+            if let rows = outcomes.first?.rows { return rows }
+            if let error = outcomes.failure { hearing.failed("\(StoreError(error))") }
+        }
+        return nil
+    }
+
+    /// Notes that the last change is not among the rows that the server shows. They are asked for
+    /// again with the next tick.
+    private func hidden() {
+        hearing.failed(
+            "registry: the table changes does not show the last change: its rows are hidden (row "
+                + "security), or were removed")
     }
 
     private func place(_ rows: PostgresRows, _ row: Int) -> Place? {
@@ -165,7 +206,9 @@ extension ChangeListener: PostgresSessionOwner {
 
     func sessionBecameReady(_ session: PostgresSession) { read() }
 
-    func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {}
+    func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
+        hearing.failed("\(StoreError(failure))")
+    }
 
     func sessionWasNotified(_ session: PostgresSession) { read() }
 }

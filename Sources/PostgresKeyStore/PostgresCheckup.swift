@@ -40,6 +40,7 @@ public enum PostgresCheckup {
         report(.ok, "schema", "\(configuration.schema), version \(PostgresSchema.version)")
         do throws(StoreError) {
             try privileges(session, report)
+            try rowSecurity(session, report)
             try notification(session, report)
             let administration = try PostgresAdministration(configuration)
             let counts = try administration.counts()
@@ -104,6 +105,25 @@ public enum PostgresCheckup {
                 .failure, "privileges", "the user lacks " + missing.joined(separator: ", "))
         }
         report(.ok, "privileges", "look-ups, enrolments and counters")
+    }
+
+    /// A row that a policy hides looks like a key that nobody enrolled, or a change that nobody
+    /// made.
+    private static func rowSecurity(
+        _ session: BlockingSession, _ report: Report
+    ) throws(StoreError) {
+        let tables = PostgresSchema.neededPrivileges.map(\.table)
+        let outcomes = try session.runAll(
+            tables.map {
+                .statement(
+                    "SELECT row_security_active($1::text)", .text(session.schema.table($0)))
+            })
+        let limited = zip(tables, outcomes).filter { $1.rows?.integer(0, 0) == 1 }.map(\.0)
+        guard !limited.isEmpty else { return }
+        report(
+            .warning, "row security",
+            "applies to the user in \(limited.joined(separator: ", ")): each policy must show all "
+                + "rows")
     }
 
     /// A pooler that hands out another connection for each transaction loses notifications.

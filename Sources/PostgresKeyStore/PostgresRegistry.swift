@@ -69,7 +69,7 @@ private final class PostgresRegistryThread {
             loop.stop()
         }
         let listener = ChangeListener(
-            loop: loop, configuration: configuration, pin: pin,
+            loop: loop, configuration: configuration, pin: pin, hearing: queue.hearing,
             elsewhere: { [unowned pool] in pool.ask($0, completion: $1) },
             noticed: { [unowned pool] in pool.noticed($0) })
         pin.onNewer = { [unowned pool, unowned listener] host in

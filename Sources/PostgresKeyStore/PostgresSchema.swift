@@ -173,12 +173,16 @@ struct PostgresSchema {
             .prepare(
                 Self.changes,
                 """
-                SELECT revision, key_id, mark FROM \(table("changes"))
-                WHERE revision >= $1 ORDER BY revision LIMIT $2
+                SELECT revision, key_id, mark,
+                    (SELECT revision FROM \(table("registry"))) AS latest
+                FROM \(table("changes")) WHERE revision >= $1 ORDER BY revision LIMIT $2
                 """),
             .prepare(
                 Self.lastChange,
-                "SELECT revision, mark FROM \(table("changes")) ORDER BY revision DESC LIMIT 1"),
+                """
+                SELECT revision, mark, (SELECT revision FROM \(table("registry"))) AS latest
+                FROM \(table("changes")) ORDER BY revision DESC LIMIT 1
+                """),
         ] + RenewalStatements(schema: self).preparations + sharedPreparations
     }
 

@@ -24,6 +24,8 @@ final class RegistryPool {
     /// Writes that nobody waits for: they let the others go first.
     private var waitingFloors: [RegistryOperation] = []
     private var batchesBeforeFloors = 0
+    /// The question of whoever hears of changes, which goes before look-ups.
+    private var changeQuestion: ChangeQuestion?
     private var isClosing = false
     private let ended: () -> Void
 
@@ -40,6 +42,11 @@ final class RegistryPool {
         var work = Work.none
         /// The changes that came while it read: its answers may be older.
         var changes: [RegistryChange] = []
+    }
+
+    private struct ChangeQuestion {
+        let request: PostgresRequest
+        let completion: (Result<[PostgresOutcome], PostgresFailure>) -> Void
     }
 
     /// `ended` is called when everything asked before ``close()`` is answered.
@@ -95,6 +102,10 @@ final class RegistryPool {
     }
 
     private func dispatch() {
+        if let question = changeQuestion, let member = idleMember(for: .reading) {
+            changeQuestion = nil
+            ask(question, on: member)
+        }
         while !reads.isEmpty, let member = idleMember(for: .reading) { read(on: member) }
         while hasWrites, let member = idleMember(for: .writing) { write(on: member) }
         guard isClosing, members.allSatisfy({ $0.work == .none }) else { return }
@@ -162,17 +173,21 @@ final class RegistryPool {
         dispatch()
     }
 
-    /// Asks for whoever hears of changes, on a connection that has nothing to do; if there is none,
-    /// `completion` is not called.
+    /// Asks for whoever hears of changes, on the first connection that has nothing else to do.
+    /// `completion` is called once, unless the pool is closed before. Ask one question at a time.
     func ask(
         _ request: PostgresRequest,
         completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
     ) {
-        guard let member = idleMember(for: .reading) else { return }
+        changeQuestion = ChangeQuestion(request: request, completion: completion)
+        dispatch()
+    }
+
+    private func ask(_ question: ChangeQuestion, on member: Member) {
         member.work = .reading
-        member.session?.run([request]) { [unowned self] result in
+        member.session?.run([question.request]) { [unowned self] result in
             member.work = .none
-            completion(result)
+            question.completion(result)
             endReading(member)
         }
     }

@@ -144,22 +144,30 @@ final class RegistryReader {
     }
 
     private func pollChanges(_ access: RegistryAccess) {
-        guard case .success(let tables) = access.tables() else {
+        let start = MonotonicInstant.now()
+        let tables: RegistryTables
+        switch access.tables() {
+        case .success(let opened): tables = opened
+        case .failure(let error):
+            queue.hearing.failed(error.description)
             // Nobody hears of revocations any more: what is cached is good for nothing.
             if access.isTorn, !hasToldOfTear { tell(.replaced) }
             hasToldOfTear = access.isTorn
             return
         }
         do throws(SQLiteError) {
-            guard try tables.currentDataVersion() != dataVersion else { return }
-            // Of one moment: a file may be written over at any time.
-            try tables.connection.transaction(.deferred) { () throws(SQLiteError) in
-                dataVersion = try tables.currentDataVersion()
-                try readChanges(tables)
+            if try tables.currentDataVersion() != dataVersion {
+                // Of one moment: a file may be written over at any time.
+                try tables.connection.transaction(.deferred) { () throws(SQLiteError) in
+                    dataVersion = try tables.currentDataVersion()
+                    try readChanges(tables)
+                }
             }
+            queue.hearing.heard(asOf: start)
         } catch {
             // The next poll reads them: the version it compares with is put back.
             dataVersion = 0
+            queue.hearing.failed(StoreError(error).description)
             access.note(error)
         }
     }

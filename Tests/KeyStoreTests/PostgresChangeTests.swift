@@ -143,9 +143,12 @@ final class PostgresChangeTests {
         let own = try PostgresFixture(try PostgresServer())
         let registry = try own.registry { $0.staleMax = .seconds(1) }
         let recorder = ChangeRecorder(registry)
-        try registry.probe()
+        let record = try registry.enrolAny(&generator)
+        #expect(try own.administration().revoke([record.keyID]) == [.done])
+        #expect(recorder.waitForKey(record.keyID))
         try own.server.kill()
-        #expect(recorder.wait { $0.count { $0 == .everything } >= 2 })
+        #expect(recorder.wait { $0.last == .everything })
+        #expect(registry.hearing?.isExpired == true)
         registry.close()
     }
 }

@@ -163,6 +163,44 @@ struct PostgresTests {
         try gateway.waitForEvent("store_up")
     }
 
+    @Test("what cannot be read of the changes is told by event, metric, page and readiness")
+    func unheardRevocations() throws {
+        let server = try PostgresServer.shared.get()
+        let site = try Self.site(server, more: ", stale_max: 4s")
+        let settings = try #require(site.configuration.registry)
+        let database = try #require(settings.firstMatch(of: /\/(\w+)\?/)?.output.1)
+        func query(_ sql: String) throws { try server.query(sql, database: String(database)) }
+        let role = "gateway_\(database)"
+        try query("CREATE ROLE \(role) LOGIN; ALTER DATABASE \(database) OWNER TO \(role)")
+        site.configuration.registry = settings.replacing("//postgres@", with: "//\(role)@")
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        #expect(try device.call("strict", at: gateway).exchange(with: gateway).status == 200)
+        let age = "sallyport_revocations_age_seconds"
+        #expect(try gateway.poll { _ in try gateway.metric(age).map { $0 < 1 ? $0 : nil } } != nil)
+        try query("REVOKE SELECT ON sallyport.changes FROM \(role)")
+        let words = "permission denied for table changes"
+        let event = try gateway.waitForEvent("revocations_unheard")
+        #expect(event["message"]?.stringValue?.contains(words) == true)
+        #expect(event["message"]?.stringValue?.contains("still passes") == true)
+        #expect(try #require(try gateway.metric(age)) > 2)
+        let page = try gateway.admin("/status.json").bodyText
+        #expect(page.contains(#""revocations_unheard""#) && page.contains(words))
+        let ready = try gateway.admin("/readyz")
+        #expect(ready.status == 200)
+        #expect(ready.bodyText.hasPrefix("ready\nrevocations unheard for "))
+        // A revocation that no gateway hears of holds once nothing is cached.
+        try query("UPDATE sallyport.keys SET status = 1")
+        try gateway.current.waitForLine(
+            on: .standardError, containing: "each request asks the registry for its key")
+        let call = try device.call("strict", at: gateway)
+        #expect(try call.exchange(with: gateway).verdict == "403 key_revoked")
+        try query("GRANT SELECT ON sallyport.changes TO \(role)")
+        try gateway.waitForEvent("revocations_heard")
+        #expect(try #require(try gateway.metric(age)) < 2)
+        #expect(try gateway.admin("/readyz").bodyText == "ready\n")
+    }
+
     @Test("kill -9 of PostgreSQL during enrolments loses none that was answered 200")
     func killedWhileEnrolling() throws {
         let server = try PostgresServer()

@@ -1,3 +1,4 @@
+import Background
 import Bytes
 import HTTP
 import Judgement
@@ -94,12 +95,19 @@ extension Exchange {
         guard failing.isEmpty else {
             return text(503, "unavailable: " + failing.joined(separator: ", ") + "\n")
         }
-        // Nobody else's service holds this one back, and a listener for probes tells no more.
-        let waiting = ForeignIssuer.withoutKeys(worker.hub, site)
-        guard client.listener.audience == .operators, !waiting.isEmpty else {
-            return text(200, "ready\n")
+        // A listener for probes tells no more.
+        guard client.listener.audience == .operators else { return text(200, "ready\n") }
+        var lines = ["ready"]
+        // All gateways of a registry would be unready at once, and each request is still judged.
+        if let silence = worker.hub.revocationSilence {
+            lines.append("revocations unheard for \(silence.age.components.seconds) s")
         }
-        return text(200, "ready\nwithout keys of: " + waiting.joined(separator: ", ") + "\n")
+        // Nobody else's service holds this one back.
+        let waiting = ForeignIssuer.withoutKeys(worker.hub, site)
+        if !waiting.isEmpty {
+            lines.append("without keys of: " + waiting.joined(separator: ", "))
+        }
+        return text(200, lines.joined(separator: "\n") + "\n")
     }
 
     private func text(_ status: UInt16, _ body: String) -> LocalResponse {

@@ -180,6 +180,12 @@ enum MetricsPage {
         page.family("sallyport_store_up", .gauge, help: "1 if the store answered last time.")
         page.sample([("store", "registry")], UInt64(hub.health.isRegistryReady ? 1 : 0))
         page.sample([("store", "counters")], UInt64(hub.health.areCountersReady ? 1 : 0))
+        if let hearing = hub.registry.hearing {
+            page.family(
+                "sallyport_revocations_age_seconds", .gauge,
+                help: "The time since which a key may have been revoked unheard.")
+            page.sample([], nanoseconds: hearing.age(at: .now()).wholeNanoseconds)
+        }
         page.family(
             "sallyport_floor_keys", .gauge,
             help: "Keys with counters that the registry does not have yet.")

@@ -26,6 +26,7 @@ struct StatusProblem {
     /// the alarms that mean the same.
     enum Name: String, CaseIterable {
         case storeDown = "store_down"
+        case revocationsUnheard = "revocations_unheard"
         case jwksMissing = "jwks_missing"
         case jwksStale = "jwks_stale"
         case rolloutUnknown = "rollout_unknown"

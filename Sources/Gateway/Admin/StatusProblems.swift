@@ -17,8 +17,9 @@ struct StatusInspection {
     var problems: [StatusProblem] {
         // Of several of one level the first heads the page: what is always so comes last.
         // What the gateway itself refused is among the errors of the routes, and comes before them.
-        life + stores + issuers + certificates + reload + upstreams + failures + upstreamFailures
-            + serverErrors + rollouts + questions + clientFailures + floors + proofs + receipts
+        life + stores + revocations + issuers + certificates + reload + upstreams + failures
+            + upstreamFailures + serverErrors + rollouts + questions + clientFailures + floors
+            + proofs + receipts
             + exports + resources + trust + exceptions
     }
 
@@ -53,6 +54,18 @@ struct StatusInspection {
                         "The share of a rollout has not been read since the start.",
                         "Make the registry reachable, which keeps it.")
                 ] : [])
+    }
+
+    private var revocations: [StatusProblem] {
+        guard let silence = hub.revocationSilence else { return [] }
+        return [
+            StatusProblem(
+                .error, .revocationsUnheard,
+                "The gateway has not heard of revocations for \(silence.age.components.seconds) s, "
+                    + "so \(silence.consequence): " + Self.sentence(silence.reason),
+                "Let the gateway read the registry's table of changes; sallyport doctor says what "
+                    + "is missing.")
+        ]
     }
 
     /// Issuers whose keys could not be fetched the last time, or never were.

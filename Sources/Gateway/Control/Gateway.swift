@@ -308,6 +308,7 @@ public final class Gateway {
             floors: hub.floors, registry: hub.registry, log: hub.logs)
         timers.floorKeeper = floorKeeper
         floorKeeper.announce()
+        let revocationWatch = RevocationWatch(hub.registry.hearing, log: hub.logs)
         let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)
             hub.logs.tellLeftOut(at: control.loop.now)
@@ -315,6 +316,7 @@ public final class Gateway {
             hub.noteCounters(counters.isAvailable ? nil : counters.failureText)
             counters.sweep()
             floorKeeper.tend(now: control.monotonicMilliseconds)
+            revocationWatch.look(at: control.loop.now)
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)
             supervision?.reportReadiness(site: site)

@@ -125,6 +125,11 @@ final class Hub: Sendable {
     /// Whether any worker carries one.
     var hasTunnels: Bool { meters.contains { $0.tunnelCount > 0 } }
 
+    /// That of revocations which the registry knows. Nil if the gateway hears of them.
+    var revocationSilence: RevocationSilence? {
+        RevocationSilence(registry.hearing, at: MonotonicInstant.now())
+    }
+
     /// Makes what asks the registry, for readiness and the event log.
     func makeRegistryProbe() -> RegistryProbe {
         RegistryProbe(registry) { [health, logs] failure in

@@ -65,8 +65,10 @@ extension Worker {
         var cached: CachedKey?
         if let record {
             // A record whose floor was raised meanwhile is good for this request, which says how
-            // old it is, and not for those to come.
-            let isCurrent = question.floorNewsNumber >= floorNewsNumber
+            // old it is, and not for those to come. Neither is one of whose revocation nobody would
+            // hear.
+            let isCurrent =
+                question.floorNewsNumber >= floorNewsNumber && registry.hearing?.isExpired != true
             cached = isCurrent ? keyCache.insert(record) : keyCache.view(of: record)
         } else if remembersUnknownKeys {
             hub.unknownKeys.note(question.keyID, newsCount: question.newsCount, at: loop.now)

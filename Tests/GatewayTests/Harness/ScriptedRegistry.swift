@@ -15,6 +15,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         case note(KeyID)
     }
 
+    let hearing: ChangeHearing?
     /// Guards every member; broadcast for each call.
     private let lock = NSCondition()
     private let thread = DispatchQueue(label: "scripted registry")
@@ -32,6 +33,9 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var atHand: Set<KeyID>?
     private var tellsWhatIsAtHand = true
     private var handlers: [@Sendable (RegistryChange) -> Void] = []
+
+    /// `hearing`: what it says of changes by others. Nil if there are none.
+    init(hearing: ChangeHearing? = nil) { self.hearing = hearing }
 
     /// What was asked so far, in order.
     var calls: [Call] { lock.withLock { made } }
@@ -96,6 +100,11 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
             return self.handlers
         }
         for handler in handlers { handler(.keys([keyID])) }
+    }
+
+    /// Tells of a change, of which the records know nothing.
+    func tell(_ change: RegistryChange) {
+        for handler in lock.withLock({ handlers }) { handler(change) }
     }
 
     /// Another gateway has learned what Apple says of the key's device.
