@@ -24,19 +24,25 @@ public final class SignalWatch {
         event.add()
     }
 
+    /// The signals that a gateway watches.
+    private static let watched = [interrupt, terminate] + requests
+    /// Those of them that ask a running gateway for something. None of them ends a start.
+    private static let requests = [hangUp, user1, user2]
+
     /// Keeps the signals to be watched waiting, also while the process becomes another program, so
     /// that none of them ends it before it is watched again.
-    public static func hold() { setHeld(SIG_BLOCK) }
+    public static func hold() { set(watched, SIG_BLOCK) }
+
+    /// Keeps SIGHUP, SIGUSR1 and SIGUSR2 waiting. SIGTERM and SIGINT still end the process.
+    public static func holdRequests() { set(requests, SIG_BLOCK) }
 
     /// Delivers the signals that waited. Call it once the watches are there.
-    public static func release() { setHeld(SIG_UNBLOCK) }
+    public static func release() { set(watched, SIG_UNBLOCK) }
 
-    private static func setHeld(_ how: Int32) {
+    private static func set(_ numbers: [Int32], _ how: Int32) {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        for signal in [hangUp, interrupt, terminate, user1, user2] {
-            unsafe sigaddset(&signals, signal)
-        }
+        for number in numbers { unsafe sigaddset(&signals, number) }
         let status = unsafe pthread_sigmask(how, &signals, nil)
         precondition(status == 0, "pthread_sigmask: \(IOError.text(errno: status))")
     }

@@ -13,6 +13,8 @@ enum RunCommand {
         """
 
     static func main(_ words: [String]) {
+        // First of all: what they ask for is done once the gateway runs.
+        SignalWatch.holdRequests()
         let arguments = Arguments(
             words, options: ["-c", "--config"], flags: ["--watch"], usage: usage)
         arguments.refuseOperands(usage: usage)
@@ -67,7 +69,10 @@ enum RunCommand {
         // Before any file is made: a start that fails for an address in use leaves nothing.
         let listeners = try listeners(settings, inherited)
         opened.listeners = listeners
-        let stores = try Stores(settings)
+        let stores = try Stores(settings) {
+            // From here on a start is either served or undone, and nothing waits for long.
+            SignalWatch.hold()
+        }
         opened.stores = stores
         let registry = settings.registry
         return try Gateway(

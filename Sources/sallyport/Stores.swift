@@ -24,9 +24,13 @@ final class Stores {
         }
     }
 
-    init(_ settings: Settings) throws {
+    /// `whenOpen` is called when the registry is open, before the state of the last clean stop is
+    /// taken out of it: a process that is killed from then on has lost that state, until
+    /// ``close()``.
+    init(_ settings: Settings, whenOpen: () -> Void) throws {
         let registry = try Self.registry(settings)
         self.registry = registry
+        whenOpen()
         Self.noteRestore(settings)
         if case .redis(let redis) = settings.counters {
             counters = .redis(redis)

@@ -161,6 +161,8 @@ public final class Gateway {
         supervision.workersChange(status: servingText)
         try watchFiles()
         control.run()
+        // What is left is brought to its end, whoever asks for something now.
+        SignalWatch.hold()
         reload.watcher?.stop()
         receipts = nil
         observation.end()
