@@ -265,8 +265,9 @@ package enum CounterScript {
                 break
               end
             end
-            -- A clock that was set back must not empty a bucket for longer than it takes to fill.
-            full = math.max(math.min(full, now + depth), now) + interval
+            -- Only a clock that was ahead then can have written more. The bucket counts as full.
+            if full > now + depth then full = now end
+            full = math.max(full, now) + interval
             if full - now > depth then
               return {\(Code.rateLimited.rawValue), (index - 10) / 3,
                   math.ceil((full - now - depth) / 1000)}

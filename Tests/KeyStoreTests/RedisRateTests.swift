@@ -76,6 +76,38 @@ struct RedisRateTests {
         }
     }
 
+    @Test(
+        "hold no key back for a time that only a clock which was ahead can have written",
+        .enabled(if: SteppedClock.isPossible))
+    func clockAhead() throws {
+        let directory = try ScratchDirectory()
+        let clock = try SteppedClock("redis", in: directory)
+        let bench = try RedisCounterBench(RedisServer(launcher: clock.launcher))
+        var counter: UInt32 = 0
+        func next() throws -> CounterVerdict? {
+            counter += 1
+            var verdict: CounterVerdict?
+            // A step of the clock ends the incarnation.
+            repeat {
+                verdict = try bench.verdict(
+                    bench.request(
+                        counter: counter, challenge: UInt64(counter), rates: [rate(1, burst: 2)]))
+            } while verdict == .incarnationChanged
+            return verdict
+        }
+        #expect(try next() == .accepted)
+        try clock.set(10 * 3600)
+        #expect(try next() == .accepted)
+        try clock.set(0)
+        #expect(try next() == .accepted)
+        #expect(try next() == .accepted)
+        guard case .rateLimited(0, let wait) = try next() else {
+            Issue.record("the limit is gone")
+            return
+        }
+        #expect((3_000_000...3_600_000).contains(wait))
+    }
+
     @Test("are kept for eight limits, and the state of a device stays small")
     func bound() throws {
         let server = try RedisServer()
