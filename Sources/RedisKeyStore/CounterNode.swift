@@ -13,7 +13,7 @@ final class CounterNode {
     private let wait: RedisWait?
     private(set) var connection: RedisConnection?
     /// SHA-1 of the script, as the server gave it.
-    private var scriptDigest: String?
+    private(set) var scriptDigest: String?
     private var isLoadingScript = false
     private var isChecking = false
     /// Verdicts that are given once the server has been looked at.
@@ -45,10 +45,16 @@ final class CounterNode {
         Int64(loop.now.nanoseconds(since: lookedAt) / 1_000_000)
     }
     private(set) var isConnected = false
-    /// In which words the master refuses to write, or even to be looked at; nil if it does not.
-    private(set) var refusal: String? {
-        didSet { if (refusal == nil) != (oldValue == nil), isConnected { onStateChange?() } }
+    /// In which words the master refuses to write, to be looked at, or to run the counter script;
+    /// nil if it does not.
+    var refusal: String? { complaints.words }
+    var complaints = Complaints() {
+        didSet {
+            let isNews = (refusal == nil) != (oldValue.words == nil)
+            if isNews, isConnected { onStateChange?() }
+        }
     }
+
     /// Why there is no connection, or was none before the present one.
     private(set) var lastFailure: RedisFailure?
     /// Called when ``isConnected``, ``refusal`` or ``incarnation`` has changed, and for each failed
@@ -222,7 +228,7 @@ final class CounterNode {
         refusals.tell(line, on: connection, record: record, isCluster: isCluster)
     }
 
-    private func loadScript() {
+    func loadScript() {
         guard !isLoadingScript, let connection else { return }
         isLoadingScript = true
         connection.send(RedisCommand("SCRIPT", "LOAD", CounterScript.source)) {
@@ -242,7 +248,7 @@ final class CounterNode {
         guard case .error(let line) = reply else { return dropForGarbage() }
         // A server that is busy or full has changed nothing; it is asked again soon.
         if RedisServerError(line) == .refused {
-            refusal = String(line.prefix(200))
+            complaints.ofLook = String(line.prefix(200))
             return tellRefusal(line)
         }
         connection?.retire(because: .refusedByServer(String(line.prefix(200))))
@@ -299,6 +305,7 @@ final class CounterNode {
             // The next call looks.
             checkDueAt = loop.now
         }
+        tryScript(on: connection)
     }
 
     private func lookCommand() -> RedisCommand {
@@ -329,7 +336,7 @@ final class CounterNode {
         hadIncarnation = true
         look = found
         lookedAt = loop.now
-        refusal = found.refusal
+        complaints.ofLook = found.refusal
         if isChanged, isConnected { onStateChange?() }
     }
 }
@@ -339,6 +346,7 @@ extension CounterNode: RedisConnectionOwner {
         if inquiry != nil { return inquiryStep(after: reply) }
         switch reply {
         case nil:
+            scriptDigest = nil
             return .send(lookCommand())
         case .error(let line):
             guard RightsInquiry.isNeeded(for: line) else {
@@ -353,8 +361,9 @@ extension CounterNode: RedisConnectionOwner {
             }
             if let digest = Self.digest(reply) {
                 scriptDigest = digest
-                return .finished
+                return .send(CounterScript.trial(digest: digest, record: record))
             }
+            if scriptDigest != nil, CounterScript.isOfTrial(reply) { return .finished }
             return .refused("handshake: the server's answer is not Redis'")
         }
     }
@@ -381,7 +390,7 @@ extension CounterNode: RedisConnectionOwner {
     func connectionFailed(_ failure: RedisFailure) {
         inquiry = nil
         isConnected = false
-        refusal = nil
+        complaints = Complaints()
         lastFailure = failure
         onStateChange?()
         guard isLeaving, connection?.isRetiring != true else { return }

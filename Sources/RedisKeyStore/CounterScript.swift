@@ -292,6 +292,21 @@ package enum CounterScript {
         return \(Code.accepted.rawValue)
         """
 
+    /// A call that tells whether the server runs the script, and changes nothing: the script finds
+    /// the record in the place of a revocation mark, or no record at all.
+    static func trial(digest: String, record: [UInt8]) -> RedisCommand {
+        var command = RedisCommand("EVALSHA", digest, "2")
+        for _ in 0..<2 { command.append(record) }
+        command.append("trial")
+        command.append(record)
+        return command
+    }
+
+    /// Whether `reply` is what the script answers to ``trial(digest:record:)``.
+    static func isOfTrial(_ reply: RedisReply) -> Bool {
+        [Code.revoked, .incarnationChanged].contains { reply == .integer($0.rawValue) }
+    }
+
     /// The verdict in `reply`, or nil if it is none of the script's.
     static func verdict(_ reply: RedisReply) -> CounterVerdict? {
         switch reply {

@@ -261,6 +261,7 @@ struct RedisFaultTests {
             switch words.first {
             case "EVAL": .bytes(ScriptedLook.answer)
             case "SCRIPT": .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
+            case "EVALSHA" where words.contains("trial"): .bytes(ScriptedLook.trialAnswer)
             case "EVALSHA":
                 connection > 0 ? .bytes(":11\r\n") : answer == ":11" ? .last(":11") : .bytes(answer)
             default: .bytes("+OK\r\n")
@@ -294,6 +295,7 @@ struct RedisFaultTests {
             switch words.first {
             case "EVAL": .bytes(ScriptedLook.answer)
             case "SCRIPT": .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
+            case "EVALSHA" where words.contains("trial"): .bytes(ScriptedLook.trialAnswer)
             case "EVALSHA": .bytes(line + "\r\n")
             default: .bytes("+OK\r\n")
             }
@@ -313,6 +315,8 @@ struct RedisFaultTests {
             switch words.first {
             case "EVAL": return .bytes(ScriptedLook.answer)
             case "SCRIPT": return .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
+            case "EVALSHA" where words.contains("trial"):
+                return .bytes(ScriptedLook.trialAnswer)
             case "EVALSHA":
                 let count = looks.withLock { looks in
                     looks.append(words.last ?? "")
@@ -343,6 +347,7 @@ struct RedisFaultTests {
             switch words.first {
             case "EVAL": .bytes(connection < 2 ? answer : ScriptedLook.answer)
             case "SCRIPT": .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
+            case "EVALSHA": .bytes(ScriptedLook.trialAnswer)
             default: .bytes("+OK\r\n")
             }
         }
@@ -358,6 +363,8 @@ struct RedisFaultTests {
 /// What the incarnation script answers, where a scripted server says it.
 enum ScriptedLook {
     static let answer = text("0123456789abcdef")
+    /// What the counter script answers where it is only tried.
+    static let trialAnswer = ":14\r\n"
 
     static func text(
         _ incarnation: String = "0123456789abcdef",

@@ -201,6 +201,7 @@ struct SecuredRedisTests {
         try security.change("-\(command)", at: [redis])
         #expect(try refusal(device, gateway) == "503 store_unavailable")
         try event("counters_failed", saying: "'\(command)' command", gateway)
+        try gateway.waitForReadiness(503)
         // Nor does a new connection do better, and it says the same.
         try RedisSecurity.cut([redis])
         #expect(try refusal(device, gateway) == "503 store_unavailable")
@@ -212,13 +213,17 @@ struct SecuredRedisTests {
 
     @Test(
         "a gateway that starts without a right says which, and serves when it has it",
-        arguments: ["eval", "script|load", "get", "set", "time", "info"])
+        arguments: ["eval", "evalsha", "script|load", "get", "mget", "set", "time", "info"])
     func lacking(_ right: String) throws {
         try security.change("-\(right)", at: [redis])
         let gateway = try site.start()
         #expect(
             try gateway.exchange("GET", "/assert/challenge").verdict == "503 store_unavailable")
         try event("store_down", saying: "'\(right)' command", gateway)
+        let unready = try gateway.admin("/readyz")
+        #expect(unready.status == 503)
+        #expect(unready.bodyText.hasPrefix("unavailable: counters\ncounters: "))
+        #expect(unready.bodyText.contains("'\(right)' command"))
         try security.change("+\(right)", at: [redis])
         let device = try site.enrolledDevice(at: gateway)
         try expectEachOnce([try serve(device, gateway)], gateway)

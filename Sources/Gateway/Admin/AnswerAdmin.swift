@@ -92,12 +92,16 @@ extension Exchange {
     private func readiness() -> LocalResponse {
         if worker.hub.health.isDraining { return text(503, "draining\n") }
         let failing = worker.hub.missingStores(for: site)
-        guard failing.isEmpty else {
-            return text(503, "unavailable: " + failing.joined(separator: ", ") + "\n")
-        }
+        var lines = [
+            failing.isEmpty ? "ready" : "unavailable: " + failing.joined(separator: ", ")
+        ]
+        let status: UInt16 = failing.isEmpty ? 200 : 503
         // A listener for probes tells no more.
-        guard client.listener.audience == .operators else { return text(200, "ready\n") }
-        var lines = ["ready"]
+        guard client.listener.audience == .operators else { return text(status, lines[0] + "\n") }
+        for store in failing {
+            guard let reason = worker.hub.health.outages.reason(of: store) else { continue }
+            lines.append("\(store): " + reason.split(separator: "\n").joined(separator: "; "))
+        }
         // All gateways of a registry would be unready at once, and each request is still judged.
         if let silence = worker.hub.revocationSilence {
             lines.append("revocations unheard for \(silence.age.components.seconds) s")
@@ -107,7 +111,7 @@ extension Exchange {
         if !waiting.isEmpty {
             lines.append("without keys of: " + waiting.joined(separator: ", "))
         }
-        return text(200, lines.joined(separator: "\n") + "\n")
+        return text(status, lines.joined(separator: "\n") + "\n")
     }
 
     private func text(_ status: UInt16, _ body: String) -> LocalResponse {

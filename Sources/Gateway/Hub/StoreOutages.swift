@@ -33,6 +33,9 @@ final class StoreOutages: Sendable {
 
     private let contents = Locked(Contents())
 
+    /// What was said last of a store that does not answer. Nil if it does.
+    func reason(of store: String) -> String? { contents.withLock { $0.reasons[store] } }
+
     /// Tells that a store has gone and why, that the reason is another one now, and that the store
     /// is back (`failure` is nil).
     func note(_ store: StaticString, _ failure: String?, in logs: LogWriters) {

@@ -1,0 +1,37 @@
+import Redis
+
+/// Whether a master runs the counter script, of which a look tells nothing: a user may have the
+/// right to the one and not to the other.
+extension CounterNode {
+    /// The words of what was refused last, until it is done.
+    struct Complaints {
+        var ofLook: String?
+        var ofTrial: String?
+        var words: String? { ofLook ?? ofTrial }
+    }
+
+    /// Has the script run without effect.
+    func tryScript(on connection: RedisConnection) {
+        guard let scriptDigest else { return }
+        connection.send(CounterScript.trial(digest: scriptDigest, record: record)) {
+            [weak self] outcome in
+            if case .reply(let reply) = outcome { self?.take(trial: reply) }
+        }
+    }
+
+    private func take(trial reply: RedisReply) {
+        guard case .error(let line) = reply else {
+            complaints.ofTrial = nil
+            return
+        }
+        switch RedisServerError(line) {
+        case .noScript: loadScript()
+        // The look has met it, too, and ends the connection.
+        case .refusedByConnection: break
+        case .other where !RightsInquiry.isNeeded(for: line): break
+        case .refused, .other:
+            complaints.ofTrial = String(line.prefix(200))
+            tellRefusal(line)
+        }
+    }
+}
