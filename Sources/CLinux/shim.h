@@ -45,6 +45,8 @@ extern ssize_t splice(int from, __off64_t *from_at, int to, __off64_t *to_at, si
 static inline ssize_t sallyport_splice(int from, int to, size_t count) {
     return splice(from, NULL, to, NULL, count, 2);
 }
+// POLLRDHUP, which <poll.h> declares only under _GNU_SOURCE.
+static const short sallyport_pollrdhup = 0x2000;
 // fcntl is variadic. F_SETPIPE_SZ is 1031; the kernel may refuse, and then the pipe stays as it is.
 static inline void sallyport_set_pipe_capacity(int fd, int byte_count) {
     (void)fcntl(fd, 1031, byte_count);

@@ -227,6 +227,16 @@ public enum Socket {
         return true
     }
 
+    /// Whether the peer sends no more bytes, or is gone: true also while bytes that it sent before
+    /// wait to be read. A peer that has closed the connection and one that only ended its sending
+    /// side look alike.
+    public static func hasPeerEnded(_ descriptor: Int32) -> Bool {
+        var request = pollfd(fd: descriptor, events: sallyport_pollrdhup, revents: 0)
+        guard unsafe poll(&request, 1, 0) > 0 else { return false }
+        precondition(Int32(request.revents) & POLLNVAL == 0, "poll: not an open descriptor")
+        return true
+    }
+
     /// Bytes that have come and were not read yet.
     public static func unreadByteCount(_ descriptor: Int32) -> Int {
         Int(sallyport_unread(descriptor))

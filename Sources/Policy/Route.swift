@@ -67,6 +67,8 @@ public struct Route: Hashable, Sendable {
     /// Whether a request's body goes to the upstream as it comes, and is not held: only if no proof
     /// is asked for.
     public var streamsBody = false
+    /// What becomes of a request whose client sends no more before it is answered.
+    public var onClientClose = ClientCloseAction.cancel
     /// Whether its refusals tell clients the cause.
     public var tellsCause = false
 

@@ -105,6 +105,10 @@ public struct Transport {
     /// Whether nobody will take what is sent (``Socket/isGone(_:)``).
     public var isGone: Bool { Socket.isGone(descriptor) }
 
+    /// Whether the peer sends no more (``Socket/hasPeerEnded(_:)``). Over TLS it is the connection
+    /// below that counts: a `close_notify` that was not read is not seen.
+    public var hasPeerEnded: Bool { Socket.hasPeerEnded(descriptor) }
+
     /// How many bytes may still be read although nothing more comes. Over TLS it is a little too
     /// much: it counts enciphered bytes, and OpenSSL may hold the rest of a record.
     public var unreadByteCount: Int {

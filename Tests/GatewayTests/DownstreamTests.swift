@@ -1,6 +1,7 @@
 import EventLoop
 import GatewayTesting
 import HTTP
+import Policy
 import Settings
 import TLS
 import Testing
@@ -12,6 +13,15 @@ struct DownstreamTests {
     /// Waits until a connection that sends nothing has been closed: the time for heads has passed.
     private func waitForHeadTimeout(_ gateway: GatewayUnderTest) throws {
         #expect(try gateway.client().receiveToEnd().isEmpty)
+    }
+
+    /// A gateway that serves requests to their end whose clients only send no more.
+    private func finishing(
+        upstream script: @escaping RecordingUpstream.Script
+    ) throws -> GatewayUnderTest {
+        try GatewayUnderTest(upstream: script) { settings in
+            for index in settings.routes.indices { settings.routes[index].onClientClose = .finish }
+        }
     }
 
     @Test("a body may take longer than a head, with a length and in chunks")
@@ -106,7 +116,7 @@ struct DownstreamTests {
     @Test("a client that has half closed gets the answers to all that it sent whole")
     func halfClosed() throws {
         let gate = Gate()
-        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
+        let gateway = try finishing { _ in .response(after: gate) }
         let client = try gateway.client()
         try client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
         try gateway.upstream.waitForRequests(1)
@@ -127,7 +137,7 @@ struct DownstreamTests {
         ])
     func halfClosedInTheMiddle(rest: String) throws {
         let gate = Gate()
-        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
+        let gateway = try finishing { _ in .response(after: gate) }
         let client = try gateway.client()
         try client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n" + rest)
         try gateway.upstream.waitForRequests(1)
@@ -146,7 +156,7 @@ struct DownstreamTests {
             (false, 0), (true, 0), (false, 4000), (true, 4000),
         ])
     func reset(isHalfClosed: Bool, pipelinedCount: Int) throws {
-        let gateway = try GatewayUnderTest(upstream: { _ in UpstreamAnswer([]) })
+        let gateway = try finishing { _ in UpstreamAnswer([]) }
         let client = try gateway.client()
         let request = "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n"
         try client.send(String(repeating: request, count: 1 + pipelinedCount))
@@ -160,7 +170,7 @@ struct DownstreamTests {
 
     @Test("a client that closes a unix socket ends its exchange while the upstream is silent")
     func closedUnixSocket() throws {
-        let stepped = try SteppedWorker()
+        let stepped = try SteppedWorker { $0.routes[0].onClientClose = .finish }
         try stepped.begin()
         let leased = try #require(stepped.leased)
         Socket.shutdownWrite(stepped.client)

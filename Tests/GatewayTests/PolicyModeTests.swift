@@ -152,8 +152,10 @@ struct PolicyModeTests {
         #expect(try gateway.logLines().contains { $0.contains(#""detail":"registry_unknown""#) })
     }
 
-    @Test("a client that leaves while the registry is asked is recorded once")
-    func leftWhileWaiting() throws {
+    @Test(
+        "a client that leaves while the registry is asked is recorded once",
+        arguments: [true, false])
+    func leftWhileWaiting(byReset: Bool) throws {
         let gateway = try GatewayUnderTest()
         let gate = Gate()
         let device = try EnrolledDevice(gateway)
@@ -161,7 +163,7 @@ struct PolicyModeTests {
         gateway.registry.hold(until: gate)
         try device.client.send("GET", "/attested/x", fields: fields)
         try gateway.registry.waitForCalls(1)
-        device.client.socket.reset()
+        if byReset { device.client.socket.reset() } else { device.client.socket.close() }
         // Another connection's exchange may reuse what the lost one gives back.
         let other = try gateway.client()
         #expect(try other.exchange("GET", "/x").status == 200)

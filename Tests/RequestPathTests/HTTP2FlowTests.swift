@@ -68,7 +68,9 @@ struct HTTP2FlowTests {
     func halfClosed() throws {
         let byteCount = 3 << 20
         upstream.answer { _ in .large(byteCount: byteCount) }
-        let gateway = try gateway()
+        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
+        configuration.routes[0].more = ["on_client_close: finish"]
+        let gateway = try GatewayProcess(configuration)
         let client = try HTTP2Client(
             port: gateway.port, settings: [(4, 16 << 20)], receiveBufferByteCount: 8192)
         client.opensWindows = false
@@ -247,6 +249,21 @@ struct HTTP2FlowTests {
         try upstream.waitForClose(ofConnection: 0)
         #expect(line["path"]?.stringValue == "/slow")
         #expect(try client.exchange(3).status == 200)
+    }
+
+    @Test("requests whose client closes the connection are given up")
+    func connectionClosed() throws {
+        upstream.answer { _ in UpstreamAnswer([]) }
+        let gateway = try gateway()
+        let client = try HTTP2Client(port: gateway.port)
+        try client.request(1, "GET", "/1")
+        try client.request(3, "GET", "/3")
+        try upstream.waitForRequests(2)
+        client.socket.close()
+        try upstream.waitForClose(ofConnection: 0)
+        try upstream.waitForClose(ofConnection: 1)
+        let line = try gateway.accessLine { $0["reason"]?.stringValue == "client_closed" }
+        #expect(line["status"]?.integerValue == 499)
     }
 
     @Test("SIGTERM: what was asked before the client could know is answered")

@@ -46,6 +46,39 @@ struct HTTP2UpstreamTests {
         #expect(try gateway.accessLine()["status"]?.integerValue == 200)
     }
 
+    @Test("hears that the client has left, though it sends nothing", arguments: [true, false])
+    func clientLeft(isHTTP2: Bool) throws {
+        let server = try ScriptedHTTP2Server { request, connection in
+            guard request.path == "/events" else { return try connection.respond(to: request) }
+            let head = [(":status", "200"), ("content-type", "text/event-stream")]
+            try connection.send(.headers(request.stream, head, endStream: false))
+        }
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port))
+        if isHTTP2 {
+            let client = try HTTP2Client(port: gateway.port)
+            try client.request(1, "GET", "/events")
+            try server.wait()
+            try client.send(.reset(1))
+            try server.wait { $0.first?.resetCode != nil }
+        } else {
+            let client = try gateway.connect()
+            try client.send("GET", "/events")
+            try server.wait()
+            // Bytes that nobody reads would make a reset of the close.
+            #expect(try !client.socket.receive().isEmpty)
+            client.socket.close()
+        }
+        let seen = try server.wait { $0.first?.resetCode != nil }
+        // CANCEL: RFC 9113 section 7.
+        #expect(seen.first?.resetCode == 8)
+        // The connection goes on, and nothing counts against the server.
+        #expect(try gateway.exchange("GET", "/next").status == 200)
+        #expect(server.connectionCount == 1)
+        let labels = #"upstream="api",server="127.0.0.1:\#(server.port)""#
+        let failures = try gateway.metric("sallyport_upstream_failures_total{\(labels)}")
+        #expect(failures ?? 0 == 0)
+    }
+
     @Test("takes one more stream where it has a connection, if there may be no more of these")
     func streamsOfTheOne() throws {
         let servers = try (0..<2).map { _ in

@@ -167,6 +167,10 @@ struct RequestSyntaxTests {
     func halfClose() throws {
         let gate = Gate()
         upstream.answer { _ in .response(after: gate) }
+        let more = ["on_client_close: finish"]
+        let gateway = try GatewayProcess(
+            GatewayConfiguration(
+                upstreamPort: upstream.port, routes: [.init("all", path: "/*", more: more)]))
         let client = try gateway.connect()
         try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         client.socket.shutdownSending()

@@ -13,7 +13,8 @@ protocol ClientStream: AnyObject {
     func endBody()
     /// The answer is whole and the request is not.
     func answeredEarly()
-    /// The client sends no more: where the request is not whole, it never will be.
+    /// The client sends no more: if the request is not whole, it never will be, and if its route
+    /// says so, nobody waits for the answer.
     func clientEnded()
     /// The client took what was waiting.
     func clientIsReady()

@@ -184,6 +184,12 @@ extension EnvoyCall: ResponseSink {
         connection.scheduleFlush()
     }
 
+    func lose() {
+        abortResponse()
+        // Not once the reset has gone out: a client that has left may take nothing any more.
+        close()
+    }
+
     func abortResponse() {
         state = .ended
         session.reset(stream: id)

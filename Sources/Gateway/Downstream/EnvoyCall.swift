@@ -161,7 +161,9 @@ final class EnvoyCall: ClientStream {
     }
 
     func clientEnded() {
-        if !isClientEnded, session.isOpen(id) { abortResponse() }
+        guard session.isOpen(id) else { return }
+        if isClientEnded, exchange?.endsWithClient != true { return }
+        lose()
     }
 
     /// Bounds the wait for more of what is asked about.

@@ -99,7 +99,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
         guard state != .finishing else { return transport.disableReading() }
         guard transport.isReading else {
-            if transport.isGone { lose() }
+            if exchange?.isLeft(by: transport) ?? transport.isGone { lose() }
             return
         }
         switch transport.read(into: &input, atMost: bodyReader.readByteCountMax) {
@@ -112,11 +112,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
     }
 
-    /// The client sends no more. A half-closed one still gets the answer it asked for: a verified
-    /// request has spent its counter, so its answer must not be thrown away.
+    /// The client sends no more. Whether it still reads cannot be told: the route decides.
     private func clientEnded() {
         switch state {
-        case .exchanging where bodyReader.isComplete: break
+        case .exchanging where bodyReader.isComplete && exchange?.endsWithClient != true: break
         case .idle where !output.isEmpty: if input.isEmpty { state = .finishing }
         default: return lose()
         }

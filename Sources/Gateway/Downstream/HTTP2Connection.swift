@@ -110,7 +110,6 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// The client sends no more. What it has asked for whole is still answered.
     private func clientEnded() {
         hasClientEnded = true
         transport?.watchChanges()

@@ -112,9 +112,11 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         exchange?.endBody(trailers)
     }
 
-    /// The client sends no more: where the request is not whole, it never will be.
+    /// The client sends no more: if the request is not whole, it never will be.
     func clientEnded() {
-        if !isBodyComplete, session.isOpen(id) { abortResponse() }
+        guard session.isOpen(id) else { return }
+        if isBodyComplete, exchange?.endsWithClient != true { return }
+        lose()
     }
 
     /// Bounds the wait for more of the body.
@@ -300,6 +302,12 @@ extension HTTP2Stream: ResponseSink {
     func abortResponse() {
         session.reset(stream: id)
         connection.scheduleFlush()
+    }
+
+    func lose() {
+        abortResponse()
+        // Not once the reset has gone out: a client that has left may take nothing any more.
+        close()
     }
 
     func exchangeEnded() {

@@ -14,6 +14,7 @@ final class RouteHandling: Sendable {
     let responseEdits: FieldEdits?
     /// Bodies go on as they come.
     let streamsBody: Bool
+    let onClientClose: ClientCloseAction
     let bodyMemoryByteCountMax: Int?
     /// Zero for no bound.
     let requestNanoseconds: UInt64?
@@ -34,6 +35,7 @@ final class RouteHandling: Sendable {
         requestEdits = FieldEdits(route.requestHeaders)
         responseEdits = FieldEdits(route.responseHeaders)
         streamsBody = route.streamsBody
+        onClientClose = route.onClientClose
         let overrides = route.overrides
         bodyMemoryByteCountMax = overrides.bodyMemoryByteCountMax
         requestNanoseconds = overrides.requestTimeout?.wholeNanoseconds
@@ -42,7 +44,8 @@ final class RouteHandling: Sendable {
         readNanoseconds = overrides.readTimeout?.wholeNanoseconds
         let isPlain =
             answer == nil && rewrite == nil && upstreamHost == nil && requestEdits == nil
-            && responseEdits == nil && !streamsBody && overrides == RouteOverrides()
+            && responseEdits == nil && !streamsBody && onClientClose == .cancel
+            && overrides == RouteOverrides()
         if isPlain { return nil }
     }
 

@@ -1,0 +1,90 @@
+import EventLoop
+import GatewayTesting
+import Policy
+import Settings
+import TLS
+import Testing
+
+@testable import Gateway
+
+/// A client that has closed its connection looks over TCP like one that only sends no more.
+@Suite("Clients that leave")
+struct ClientDepartureTests {
+    private static let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+        + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n"
+
+    @Test(
+        "the upstream's connection ends with the client's, though the upstream is silent",
+        arguments: [
+            // Whether the answer has begun, and how many more requests the client has sent.
+            (false, 0), (true, 0), (false, 4000), (true, 4000),
+        ])
+    func closed(hasBegun: Bool, pipelinedCount: Int) throws {
+        let gateway = try GatewayUnderTest(upstream: { _ in
+            hasBegun ? .raw(Self.head) : UpstreamAnswer([])
+        })
+        let client = try gateway.client()
+        let request = "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n"
+        try client.send(String(repeating: request, count: 1 + pipelinedCount))
+        try gateway.upstream.waitForRequests(1)
+        if hasBegun { #expect(try !client.socket.receive().isEmpty) }
+        client.socket.close()
+        try gateway.upstream.waitForClose(ofConnection: 0)
+        gateway.stop()
+        #expect(gateway.outcomes(of: "open") == ["passed client_closed": 1])
+        #expect(gateway.upstream.requests.count == 1)
+    }
+
+    @Test("one that has only half closed gets no answer either, and sees the end at once")
+    func halfClosed() throws {
+        let gateway = try GatewayUnderTest(upstream: { _ in UpstreamAnswer([]) })
+        let client = try gateway.client()
+        try client.send("GET", "/1")
+        try gateway.upstream.waitForRequests(1)
+        client.socket.shutdownSending()
+        #expect(try client.receiveToEnd().isEmpty)
+        try gateway.upstream.waitForClose(ofConnection: 0)
+        gateway.stop()
+        #expect(gateway.outcomes(of: "open") == ["passed client_closed": 1])
+    }
+
+    @Test("a request whose route says finish is served to its end")
+    func finished() throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) }) { settings in
+            for index in settings.routes.indices { settings.routes[index].onClientClose = .finish }
+        }
+        let client = try gateway.client()
+        try client.send("GET", "/1")
+        try gateway.upstream.waitForRequests(1)
+        client.socket.shutdownSending()
+        gate.open()
+        #expect(try client.receive().bodyText == "hello\n")
+        gateway.stop()
+        #expect(gateway.outcomes(of: "open") == ["passed ok": 1])
+    }
+
+    @Test("one whose streamed body the upstream does not take is noticed behind its own bytes")
+    func behindItsBody() throws {
+        let stepped = try SteppedWorker(isUpstreamUnix: true) {
+            $0.routes[0].streamsBody = true
+            $0.routes[0].bodyByteCountMax = 10_000_000
+            $0.limits.responseBufferByteCountMax = 16 * 1024
+        }
+        try stepped.begin(method: "POST", fields: "Content-Length: 10000000\r\n")
+        let leased = try #require(stepped.leased)
+        let piece = String(repeating: "a", count: 64 * 1024)
+        while stepped.connection.transport?.isReading == true {
+            stepped.send(piece)
+            stepped.connection.descriptorIsReadable()
+        }
+        stepped.send(piece)
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.connection.state == .exchanging)
+        Socket.shutdownWrite(stepped.client)
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.connection.state == .closed)
+        #expect(leased.state == .closed)
+    }
+}
