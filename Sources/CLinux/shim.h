@@ -47,6 +47,14 @@ static inline ssize_t sallyport_splice(int from, int to, size_t count) {
 }
 // POLLRDHUP, which <poll.h> declares only under _GNU_SOURCE.
 static const short sallyport_pollrdhup = 0x2000;
+// The milliseconds since bytes last came on a TCP connection, or since it was made; 0 where the
+// kernel does not say.
+static inline unsigned sallyport_milliseconds_since_data(int fd) {
+    struct tcp_info info = {0};
+    socklen_t byte_count = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &byte_count) != 0) return 0;
+    return info.tcpi_last_data_recv;
+}
 // fcntl is variadic. F_SETPIPE_SZ is 1031; the kernel may refuse, and then the pipe stays as it is.
 static inline void sallyport_set_pipe_capacity(int fd, int byte_count) {
     (void)fcntl(fd, 1031, byte_count);

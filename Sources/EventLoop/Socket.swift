@@ -237,6 +237,12 @@ public enum Socket {
         return true
     }
 
+    /// The nanoseconds since bytes last came on a TCP connection, read or not, or since it was
+    /// made, by the kernel's ticks of some milliseconds. 0 on a unix socket.
+    public static func nanosecondsSinceData(_ descriptor: Int32) -> UInt64 {
+        UInt64(sallyport_milliseconds_since_data(descriptor)) * 1_000_000
+    }
+
     /// Bytes that have come and were not read yet.
     public static func unreadByteCount(_ descriptor: Int32) -> Int {
         Int(sallyport_unread(descriptor))

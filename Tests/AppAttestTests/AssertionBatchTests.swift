@@ -42,6 +42,26 @@ struct AssertionBatchTests {
         #expect(counters == Array(1...29))
     }
 
+    @Test("forgets those that are not wanted, before and after some have their verdict")
+    func kept() throws {
+        var batch = try batch()
+        var counters: [UInt32] = []
+        func verify(_ count: Int) {
+            batch.verify(count) { outcome in
+                if case .success(let assertion) = outcome { counters.append(assertion.counter) }
+            }
+        }
+        try add(8, to: &batch)
+        batch.keep { $0 != 0 && $0 != 3 }
+        verify(2)
+        // Those that wait are the fifth to the eighth.
+        batch.keep { $0 % 2 == 1 }
+        try add(1, to: &batch)
+        verify(3)
+        #expect(counters == [2, 3, 6, 8, 9])
+        #expect(batch.heldCount == 0)
+    }
+
     @Test("does not keep those that have their verdict, though some always wait")
     func memory() throws {
         var batch = try batch()

@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import Judgement
+import TLS
 import Testing
 
 @testable import Gateway
@@ -10,6 +11,7 @@ import Testing
 private final class AnswerSink: ResponseSink {
     private(set) var status: UInt16?
     let peerText = ""
+    let transport: Transport? = nil
 
     func wantsBody() {}
     func respond(_ response: LocalResponse) { status = response.status }
@@ -24,6 +26,7 @@ private final class AnswerSink: ResponseSink {
     func endResponse() {}
     func abortResponse() {}
     func resumeBody() {}
+    func lose() {}
     func exchangeEnded() {}
 }
 

@@ -394,6 +394,7 @@ struct Configuration {
             resets: 1
             pings: 2
         timeouts:
+          backlog: 2s
           request_head: 100ms
           request_body: 10m
           body_grace: 1s

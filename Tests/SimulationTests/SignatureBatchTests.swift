@@ -46,7 +46,15 @@ private final class Crowd {
     /// How many checks took `count` signatures at once.
     func batchCount(of count: Int) -> UInt64 { gateway.worker.meter.batchCount(of: count) }
 
-    func step() { gateway.step(store: { nil }, upstream: { _ in true }) }
+    /// Requests that have reached the upstream.
+    private(set) var upstreamCount = 0
+
+    func step() {
+        gateway.step(store: { nil }) { _ in
+            upstreamCount += 1
+            return true
+        }
+    }
 
     /// A request of a device, over a challenge of the gateway's.
     func request(of index: Int, isForged: Bool = false) throws -> [UInt8] {
@@ -148,6 +156,28 @@ struct SignatureBatchTests {
             let requests = try (0..<8).map { try crowd.request(of: $0) }
             let connections = try crowd.sendTogether(requests, leaving: [2, 5])
             for (index, connection) in connections.enumerated() where ![2, 5].contains(index) {
+                #expect(try crowd.answer(connection).status == 200)
+            }
+        }
+    }
+
+    @Test("of clients that have left while their requests lay unread are not checked")
+    func leftUnread() throws {
+        for isTogether in [true, false] {
+            let crowd = try Crowd(count: 8, isTogether ? batching() : .off)
+            let requests = try (0..<8).map { try crowd.request(of: $0) }
+            let before = (1...8).map { crowd.batchCount(of: $0) }
+            crowd.gateway.worker.connections.backlog = Backlog { _ in Backlog.lateNanoseconds }
+            let connections = try crowd.sendTogether(requests, leaving: [2, 5])
+            let checked = (1...8).map { Int(crowd.batchCount(of: $0) - before[$0 - 1]) * $0 }
+            #expect(checked.reduce(0, +) == 6)
+            #expect(crowd.upstreamCount == 8 + 6)
+            for (index, connection) in connections.enumerated() where ![2, 5].contains(index) {
+                #expect(try crowd.answer(connection).status == 200)
+            }
+            // Nothing was spent on them: the same requests pass.
+            crowd.gateway.worker.connections.backlog = Backlog { _ in 0 }
+            for connection in try crowd.sendTogether([requests[2], requests[5]]) {
                 #expect(try crowd.answer(connection).status == 200)
             }
         }

@@ -40,6 +40,16 @@ public struct AssertionBatch: ~Copyable {
                 check: check, authenticatorData: places.authenticatorData, rpIDHash: rpIDHash))
     }
 
+    /// Forgets those that wait without a verdict and are not wanted any more.
+    ///
+    /// - Parameter isWanted: called with the place of each, in the order in which they were added.
+    public mutating func keep(_ isWanted: (Int) -> Bool) {
+        let first = verifiedCount
+        let kept = waiting.indices.dropFirst(first).filter { isWanted($0 - first) }
+        waiting = kept.map { waiting[$0] }
+        verifiedCount = 0
+    }
+
     /// How many the next ``verify(_:)`` checks together, of `count` that wait.
     public func batchCount(of count: Int) -> Int { signatures.batchCount(of: count) }
 

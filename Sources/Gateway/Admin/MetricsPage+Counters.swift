@@ -15,7 +15,8 @@ extension MetricsPage {
         (
             .connectionsRefused, "sallyport_connections_refused_total",
             "Connections closed at once because their address already had "
-                + "limits.connections_per_address."
+                + "limits.connections_per_address, or over TLS because they had waited for "
+                + "timeouts.backlog."
         ),
         (
             .proxyHeadersRefused, "sallyport_proxy_headers_refused_total",

@@ -11,6 +11,8 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     private let session: TLSSession
     private let watch: Watch
     private var deadline: Deadline?
+    /// The first bytes were looked at.
+    private var isBegun = false
     var slot = 0
     var quotaPlace: QuotaPlace?
     var proxy: SocketAddress?
@@ -33,7 +35,24 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         deadline?.set(afterNanoseconds: worker.site.timeouts.tlsHandshake)
     }
 
-    func descriptorIsReadable() { proceed() }
+    func descriptorIsReadable() {
+        guard isBegun || isWanted else { return lose() }
+        isBegun = true
+        proceed()
+    }
+
+    /// False if the client has left, or its first bytes have waited too long (`timeouts.backlog`):
+    /// a handshake would be the dearest part of what is done for it, and without one nothing can be
+    /// said.
+    private var isWanted: Bool {
+        worker.connections.backlog.enter(watch.descriptor, isNew: true, of: worker)
+        defer { worker.connections.backlog.leave() }
+        if worker.connections.backlog.isLate, Socket.hasPeerEnded(watch.descriptor) { return false }
+        guard listener.audience == .apps, worker.connections.backlog.refuses(worker)
+        else { return true }
+        worker.meter.add(.connectionsRefused)
+        return false
+    }
 
     func descriptorIsWritable() { proceed() }
 

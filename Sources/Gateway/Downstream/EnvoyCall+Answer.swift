@@ -5,6 +5,7 @@ import HTTP2
 import Judgement
 import Questions
 import Settings
+import TLS
 
 /// What goes back to Envoy in a call.
 struct EnvoyAnswer: ~Copyable {
@@ -24,6 +25,7 @@ struct EnvoyAnswer: ~Copyable {
 
 extension EnvoyCall: ResponseSink {
     var peerText: String { connection.peerText }
+    var transport: Transport? { connection.transport }
 
     func respond(_ response: LocalResponse) {
         guard let exchange, state == .deciding else { return }

@@ -104,7 +104,9 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
         switch transport.read(into: &input, atMost: bodyReader.readByteCountMax) {
         case .bytes:
+            worker.connections.backlog.enter(transport, isNew: requestCount == 0, of: worker)
             process()
+            worker.connections.backlog.leave()
             pauseReadingWhenFull()
         case .wouldBlock: break
         case .endOfFile: clientEnded()

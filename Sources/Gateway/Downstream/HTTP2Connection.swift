@@ -41,7 +41,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     var proxy: SocketAddress?
 
     /// The transport, or nil once it is closed.
-    private var transport: Transport?
+    private(set) var transport: Transport?
     let session: HTTP2Session
     private var streams = StreamTable<any ClientStream>()
     /// Streams whose upstreams wait for the client.
@@ -102,8 +102,10 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         var input = ByteBuffer(pool: worker.storage)
         switch transport.read(into: &input, atMost: HTTP1Connection.readByteCount) {
         case .bytes:
+            worker.connections.backlog.enter(transport, isNew: requestCount == 0, of: worker)
             session.receive(input.readable, now: worker.loop.now.nanoseconds)
             handleEvents()
+            worker.connections.backlog.leave()
         case .wouldBlock: break
         case .endOfFile: clientEnded()
         case .failed: lose(after: transport, worker, peerText)

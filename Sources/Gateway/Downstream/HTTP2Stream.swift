@@ -4,6 +4,7 @@ import HTTP
 import HTTP2
 import Judgement
 import Settings
+import TLS
 
 /// One request of an ``HTTP2Connection`` and the answer to it.
 final class HTTP2Stream: ClientStream, DeadlineHandler {
@@ -188,6 +189,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
 /// Writing answers in HTTP/2 (RFC 9113 section 8.1).
 extension HTTP2Stream: ResponseSink {
     var peerText: String { connection.peerText }
+    var transport: Transport? { connection.transport }
 
     func wantsBody() {
         guard isContinueOwed else { return }

@@ -13,6 +13,7 @@ extension Exchange {
         // The border: nothing crosses it that nobody decided about, whatever went wrong before.
         guard outcome.decision.forwards else { throw Refusal(.internalFailure, .undecided) }
         guard let pool else { throw Refusal(.internalFailure, .noRoute) }
+        if attempts.count == 0, endIfClientLeft() { return .wait }
         switch pool.lease(for: self) {
         case .connection(let connection):
             attempts.startedAt = worker.loop.now

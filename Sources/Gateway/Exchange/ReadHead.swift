@@ -12,6 +12,7 @@ extension Exchange {
         if client.isPeerTrusted { arrival.trustedRequestID = usableRequestID() }
         if let tracing = site.tracing { beginTrace(tracing) }
         try limitListenerRate()
+        try refuseOverdue()
         try refuseLoop()
         if let dialect { try readQuestion(dialect) }
         return .next

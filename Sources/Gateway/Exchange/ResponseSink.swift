@@ -6,6 +6,8 @@ import TLS
 protocol ResponseSink: AnyObject {
     /// The peer's address as text, without its port. That of IPv4 needs no memory of its own.
     var peerText: String { get }
+    /// The transport below, for questions to the kernel; nil once it is closed.
+    var transport: Transport? { get }
     /// The exchange cannot go on without the body: whoever waits for `100 (Continue)` gets it.
     func wantsBody()
     /// A whole answer of the gateway's own.
@@ -37,6 +39,8 @@ protocol ResponseSink: AnyObject {
     func abortResponse()
     /// The upstream has taken what made the client's body wait.
     func resumeBody()
+    /// The client has left.
+    func lose()
     /// The record is written; the exchange may be used again.
     func exchangeEnded()
 }

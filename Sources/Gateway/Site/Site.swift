@@ -190,6 +190,8 @@ struct TimeoutNanoseconds: Sendable {
     let tunnel: UInt64
     let registry: UInt64
     let tlsHandshake: UInt64
+    /// 0 for none.
+    let backlog: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
@@ -203,6 +205,7 @@ struct TimeoutNanoseconds: Sendable {
         tunnel = timeouts.tunnel.wholeNanoseconds
         registry = timeouts.registry.wholeNanoseconds
         tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
+        backlog = timeouts.backlog.wholeNanoseconds
     }
 }
 

@@ -3,6 +3,8 @@ struct ConnectionTable {
     private var slots: [(any ClientConnection)?] = []
     private var free: [Int] = []
     private(set) var count = 0
+    /// How long what is read of them has waited.
+    var backlog = Backlog()
 
     mutating func insert(_ connection: any ClientConnection) -> Int {
         count += 1

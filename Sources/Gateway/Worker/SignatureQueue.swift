@@ -27,6 +27,9 @@ final class SignatureQueue {
         let exchange: Exchange
         /// The exchange has another one once it is another request's.
         let number: UInt64
+
+        /// The exchange has ended without its verdict.
+        var isLeft: Bool { exchange.number != number }
     }
 
     init(
@@ -54,13 +57,14 @@ final class SignatureQueue {
     private func verify() {
         // Those that come meanwhile wait for the next turn.
         swap(&waiting, &ending)
+        dropLeft()
         var first = 0
         while first < ending.count {
             checkSignatures(min(ending.count - first, Outbox.connectionCountMax))
             for index in outcomes.indices {
                 let waiting = ending[first + index]
                 // Its client may have gone.
-                guard waiting.exchange.number == waiting.number else { continue }
+                guard !waiting.isLeft else { continue }
                 waiting.exchange.signatureWasChecked(outcomes[index])
             }
             first += outcomes.count
@@ -72,6 +76,18 @@ final class SignatureQueue {
         if let library, let reason = library.takeLossOfTrust() {
             tellLossOfTrust(of: library, reason)
         }
+    }
+
+    /// Forgets those whose clients have left: no signature is checked for them.
+    private func dropLeft() {
+        var hasLeft = false
+        for waiting in ending where waiting.isLeft || waiting.exchange.endIfClientLeft() {
+            hasLeft = true
+        }
+        guard hasLeft else { return }
+        let all = ending
+        batch.keep { !all[$0].isLeft }
+        ending.removeAll { $0.isLeft }
     }
 
     /// Checks the next `total` signatures.

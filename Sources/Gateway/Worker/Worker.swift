@@ -43,7 +43,7 @@ final class Worker {
 
     // Connections.
     var acceptors: [Acceptor] = []
-    private var connections = ConnectionTable()
+    var connections = ConnectionTable()
     private var builtPools: UpstreamPools?
     private(set) var exchanges: ExchangeSupply
     private var ending = WorkerEnding()

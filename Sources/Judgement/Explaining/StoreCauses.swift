@@ -30,6 +30,12 @@ enum StoreCauses {
                 + "counters.on_floors_unkept is refuse.",
             "See the event floors_unkept, and the disk."),
         Row(
+            [.gatewayBusy], ["backlog"], .operator,
+            "The request had waited for longer than timeouts.backlog, as all others did: more "
+                + "comes than the gateway can serve.",
+            "Give the gateway more processor time, or run another one; limit by address what "
+                + "strangers send."),
+        Row(
             [.gatewayBusy], ["registry_queue"], .operator, "limits.registry_queue is reached.",
             "Limit by address what strangers send; else the registry is too slow for the load."),
         Row(

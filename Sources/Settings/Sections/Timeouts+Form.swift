@@ -2,6 +2,11 @@ extension Timeouts {
     static var form: Form<Timeouts> {
         Form(Timeouts()) {
             Setting(
+                "backlog", \.backlog, .durationOrOff(shortest, .seconds(60), "clients give up"),
+                "For a request to be read, from when it came. If the gateway has been behind for "
+                    + "as long, requests that waited longer get 503 before anything is spent on "
+                    + "them, and new TLS connections are closed. off serves each, however late.")
+            Setting(
                 "request_head", \.requestHead, upTo(.seconds(300), "slow heads hold connections"),
                 "For a request's head, from its first byte or from the connection's start.")
             Setting(

@@ -39,6 +39,9 @@ public struct Limits: Hashable, Sendable {
 
 /// The time-outs of the gateway; `docs/settings.md` explains each.
 public struct Timeouts: Hashable, Sendable {
+    /// How long a request may lie unread while the gateway cannot keep up. Zero means no bound.
+    /// Users wait for longer than this, and it is longer than a gateway is held up by others.
+    public var backlog: Duration = .milliseconds(500)
     public var requestHead: Duration = .seconds(10)
     public var requestBody: Duration = .seconds(30)
     public var bodyGrace: Duration = .seconds(20)
