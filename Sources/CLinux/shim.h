@@ -201,3 +201,84 @@ static inline int sallyport_become(char *const words[], char *const added[]) {
     free(environment);
     return code;
 }
+
+// Memory that a file is mapped into, for the handler of SIGBUS: it reads the table while other
+// threads change it, so `start`, which is 0 in an entry that is free, is written last and read
+// first. `lost` is shared by the regions that stand and fall together.
+struct sallyport_region {
+    uintptr_t start;
+    size_t length;
+    size_t offset;
+    unsigned *lost;
+};
+static inline void sallyport_set_region(struct sallyport_region *region, uintptr_t start,
+                                        size_t length, size_t offset, unsigned *lost) {
+    region->length = length;
+    region->offset = offset;
+    region->lost = lost;
+    __atomic_store_n(&region->start, start, __ATOMIC_SEQ_CST);
+}
+static inline void sallyport_clear_region(struct sallyport_region *region) {
+    __atomic_store_n(&region->start, 0, __ATOMIC_SEQ_CST);
+}
+static inline unsigned sallyport_is_lost(const unsigned *lost) {
+    return __atomic_load_n(lost, __ATOMIC_SEQ_CST);
+}
+// Puts empty memory in the place of the regions that share `lost`: those at the beginning of their
+// file, or the others.
+static inline int sallyport_replace_regions(struct sallyport_region *regions, size_t count,
+                                            const unsigned *lost, int first) {
+    for (size_t index = 0; index < count; index++) {
+        uintptr_t start = __atomic_load_n(&regions[index].start, __ATOMIC_SEQ_CST);
+        if (start == 0 || regions[index].lost != lost) continue;
+        if ((regions[index].offset == 0) != first) continue;
+        size_t length = regions[index].length;
+        // The entry may have become another's in between.
+        if (__atomic_load_n(&regions[index].start, __ATOMIC_SEQ_CST) != start) continue;
+        if (mmap((void *)start, length, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+            return 0;
+    }
+    return 1;
+}
+// Whether a fault is one of these regions, which are empty memory of the process then. `lost` is
+// set before. Only what may be called in a signal handler.
+static inline int sallyport_catch_fault(struct sallyport_region *regions, size_t count,
+                                        const siginfo_t *information) {
+    if (information == NULL || information->si_code <= 0) return 0;
+    uintptr_t address = (uintptr_t)information->si_addr;
+    for (size_t index = 0; index < count; index++) {
+        uintptr_t start = __atomic_load_n(&regions[index].start, __ATOMIC_SEQ_CST);
+        if (start == 0 || address < start || address - start >= regions[index].length) continue;
+        unsigned *lost = regions[index].lost;
+        int code = errno;
+        __atomic_store_n(lost, 1, __ATOMIC_SEQ_CST);
+        int done = sallyport_replace_regions(regions, count, lost, 1) &&
+                   sallyport_replace_regions(regions, count, lost, 0);
+        errno = code;
+        return done;
+    }
+    return 0;
+}
+static inline int sallyport_handle_faults(void (*handler)(int, siginfo_t *, void *),
+                                          struct sigaction *previous) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handler;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGBUS, &action, previous) == 0 ? 0 : errno;
+}
+// Does with a signal what would have been done without our handler.
+static inline void sallyport_pass_on(const struct sigaction *previous, int number,
+                                     siginfo_t *information, void *context) {
+    if (previous->sa_flags & SA_SIGINFO) {
+        previous->sa_sigaction(number, information, context);
+    } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
+        previous->sa_handler(number);
+    } else {
+        // A fault happens again as soon as the handler returns; what somebody sent does not.
+        signal(number, SIG_DFL);
+        if (information == NULL || information->si_code <= 0) raise(number);
+    }
+}
