@@ -70,7 +70,7 @@ let package = Package(
         library("TLS", ["Bytes", "Crypto", "EventLoop", "COpenSSL"]),
         library("JSON", ["Bytes", "CJansson"]),
         library("YAML", ["CYAML"]),
-        library("SQLite", ["Bytes", "CSQLite"]),
+        library("SQLite", ["Bytes", "EventLoop", "CSQLite"]),
         library("Postgres", ["EventLoop", "CPostgres"]),
         library("Redis", ["Bytes", "EventLoop", "TLS", "CHiredis"]),
         library("HTTPSClient", ["EventLoop", "TLS", "CCurl"]),

@@ -20,3 +20,6 @@ static inline ssize_t sallyport_read_what_is_there(int fd, void *bytes, size_t c
 static inline int sallyport_leave_log(sqlite3 *connection) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
+
+// MAP_FAILED is a cast, which Swift cannot import.
+static inline void *sallyport_map_failed(void) { return (void *)-1; }

@@ -15,31 +15,81 @@ extension Connection {
         case gone
         /// Another file.
         case replaced
+        /// This log, and it ends before what is in it by its index: somebody cut it short.
+        case cutShort
+        /// This index, and a part of it cannot be read or written: its file was cut short, or its
+        /// file system has failed. The log has everything.
+        case indexLost
     }
 
-    /// Device and inode of a file.
-    struct FileNumber: Hashable {
-        let device: UInt64
-        let inode: UInt64
+    /// How much is in the log.
+    public struct LogState: Hashable, Sendable {
+        /// How long it is by its index. The file may be longer: SQLite uses it again.
+        public let byteCount: Int
+        /// Whether all of it is in the database too, so that the next write begins at its start.
+        public let isCheckpointed: Bool
+    }
+
+    /// A file that lies at a path.
+    struct FoundFile {
+        let number: FileNumber
+        let byteCount: Int
 
         init?(_ path: String) {
             var status = stat()
             guard unsafe stat(path, &status) == 0 else { return nil }
-            device = UInt64(status.st_dev)
-            inode = UInt64(status.st_ino)
+            number = FileNumber(status)
+            byteCount = Int(status.st_size)
         }
     }
 
     /// What lies where this connection has opened its log and the index of that.
     public var logPlace: LogPlace {
+        if isIndexLost { return .indexLost }
         guard let openLog else { return .same }
-        let found = logFiles
+        // Before the log's length is asked for, and again after it: the log is cut back by SQLite
+        // too, but then another header is there first.
+        let before = logIndex
+        let files = logFiles
+        let found = files.map { $0?.number }
         if zip(found, openLog).contains(where: { $0 != nil && $0 != $1 }) { return .replaced }
-        return found == openLog ? .same : .gone
+        guard found == openLog else { return .gone }
+        guard let log = files[0], let index = files[1] else { return .same }
+        if index.byteCount < indexByteCount { return .indexLost }
+        guard let before, before.byteCount > log.byteCount, before == logIndex else { return .same }
+        return .cutShort
+    }
+
+    /// Nil if the connection has no log, or somebody writes to its index just now.
+    public var logState: LogState? {
+        guard !isIndexLost, let index = logIndex else { return nil }
+        return LogState(byteCount: index.byteCount, isCheckpointed: index.isCheckpointed)
     }
 
     /// The log and its index, as they lie there now.
-    var logFiles: [FileNumber?] { logPaths.map { FileNumber($0) } }
+    var logFiles: [FoundFile?] { logPaths.map { FoundFile($0) } }
+
+    /// Whether nothing that this connection reads can be believed any more, and nothing it writes
+    /// can be found: a part of the log's index could not be read or written. All connections of
+    /// the process to the file have to be closed before it is opened again.
+    public var isIndexLost: Bool {
+        guard let file = unsafe file else { return false }
+        return unsafe OwnFile.isIndexLost(file)
+    }
+
+    /// Throws if the index is lost. To be called after what depends on it.
+    func believeIndex() throws(SQLiteError) {
+        if isIndexLost { throw .lostIndex }
+    }
+
+    private var logIndex: LogIndex? {
+        guard let start = unsafe OwnFile.behind(file)?.pointee.index else { return nil }
+        return unsafe LogIndex(start)
+    }
+
+    private var indexByteCount: Int {
+        unsafe OwnFile.behind(file)?.pointee.indexByteCount ?? 0
+    }
 
     /// From now on closing leaves the database and what lies beside it as they are. Otherwise the
     /// last connection takes the log into the file, and removes what has the log's name.
@@ -51,7 +101,7 @@ extension Connection {
     /// long. To be called before anything is read, which makes the log.
     func awaitLog(milliseconds: Int32) throws(SQLiteError) {
         var rest = milliseconds
-        while logFiles.contains(nil), isOpenElsewhere {
+        while logFiles.contains(where: { $0 == nil }), isOpenElsewhere {
             guard rest > 0 else {
                 throw SQLiteError(
                     extendedCode: SQLITE_PROTOCOL,
@@ -69,11 +119,7 @@ extension Connection {
     /// Whether another connection, of this process or another, holds a lock on the file, as all do
     /// for as long as they have its log open. Only before anything was read.
     private var isOpenElsewhere: Bool {
-        var found: UnsafeMutablePointer<sqlite3_file>?
-        let status = unsafe sqlite3_file_control(
-            handle, "main", SQLITE_FCNTL_FILE_POINTER, &found)
-        guard status == SQLITE_OK, let file = unsafe found,
-            let methods = unsafe file.pointee.pMethods,
+        guard let file = unsafe file, let methods = unsafe file.pointee.pMethods,
             let lock = unsafe methods.pointee.xLock, let unlock = unsafe methods.pointee.xUnlock
         else { return false }
         defer { _ = unsafe unlock(file, SQLITE_LOCK_NONE) }

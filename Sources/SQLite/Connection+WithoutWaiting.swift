@@ -2,7 +2,7 @@
 extension Connection {
     /// Whether ``readWithoutWaiting(_:)`` may read anything at all.
     public var canReadWithoutWaiting: Bool {
-        HurriedThread.fileSystem != nil && !isWaitingUnavoidable
+        OwnFileSystem.canReadWithoutWaiting && !isWaitingUnavoidable
     }
 
     /// Runs `body`, in which this connection reads what lies in memory, in SQLite's page cache or
@@ -17,14 +17,27 @@ extension Connection {
     public func readWithoutWaiting<Value>(
         _ body: () throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value? {
-        guard canReadWithoutWaiting else { return nil }
-        var hurry = Hurry()
-        let outcome: Result<Value, SQLiteError>? = unsafe withUnsafeMutablePointer(to: &hurry) {
-            guard unsafe HurriedThread.set($0) else { return nil }
-            defer { _ = unsafe HurriedThread.set(nil) }
+        guard canReadWithoutWaiting, IndexGrowth.enter() else { return nil }
+        defer { IndexGrowth.leave() }
+        var hurry = Hurry(isUrgent: true)
+        let outcome: Result<Value, SQLiteError>? = HurriedThread.mark(&hurry) {
             do throws(SQLiteError) { return .success(try body()) } catch { return .failure(error) }
         }
         if hurry.isUnsupported { isWaitingUnavoidable = true }
         return hurry.isCutShort ? nil : try outcome?.get()
+    }
+
+    /// Runs `body`, in which this connection reads, and may wait for the disk. It leaves the index
+    /// of the log as it is for as long as it gets on without a mark of its own, so that reading
+    /// goes on while the file system takes no change.
+    public func readSparingly<Value, Failure: Error>(
+        _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        var hurry = Hurry(isUrgent: false)
+        let outcome: Result<Value, Failure>? = HurriedThread.mark(&hurry) {
+            do throws(Failure) { return .success(try body()) } catch { return .failure(error) }
+        }
+        guard let outcome else { return try body() }
+        return try outcome.get()
     }
 }

@@ -41,11 +41,18 @@ public final class Connection {
     }()
     /// The log and its index, once they are open.
     private(set) var openLog: [FileNumber?]?
+    /// SQLite's file of the database, which lives as long as the connection.
+    private(set) lazy var file: UnsafeMutablePointer<sqlite3_file>? = {
+        var found: UnsafeMutablePointer<sqlite3_file>?
+        let status = unsafe sqlite3_file_control(
+            handle, "main", SQLITE_FCNTL_FILE_POINTER, &found)
+        return unsafe status == SQLITE_OK ? found : nil
+    }()
 
     /// Opens an existing file. Many defects of the file show only at the first read.
     public init(path: String, options: Options = Options()) throws(SQLiteError) {
         // SQLite's calls are replaced before anybody reads: here, with the first connection.
-        let files = HurriedThread.fileSystem
+        let files = OwnFileSystem.name
         var opened: OpaquePointer?
         let access = options.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -112,6 +119,7 @@ public final class Connection {
     public func execute(_ sql: String) throws(SQLiteError) {
         let status = unsafe sqlite3_exec(handle, sql, nil, nil, nil)
         guard status == SQLITE_OK else { throw unsafe lastError(of: handle, status: status) }
+        try believeIndex()
     }
 
     public func prepare(_ sql: String) throws(SQLiteError) -> Statement {
@@ -134,7 +142,8 @@ public final class Connection {
         try execute(kind == .immediate ? "BEGIN IMMEDIATE" : "BEGIN")
     }
 
-    /// Commits the transaction. After a failure the caller still has to roll it back.
+    /// Commits the transaction. After a failure the caller still has to roll it back. If the
+    /// index of the log was lost meanwhile, nobody knows whether it was committed.
     public func commit() throws(SQLiteError) { try execute("COMMIT") }
 
     /// Undoes the open transaction, if any. A failure leaves nothing to undo.
@@ -163,7 +172,7 @@ public final class Connection {
         guard try text("PRAGMA journal_mode = WAL") == "wal" else { return false }
         // The first read opens the log, and no connection removes it while this one is there.
         _ = try integer("SELECT count(*) FROM sqlite_schema")
-        openLog = logFiles
+        openLog = logFiles.map { $0?.number }
         return true
     }
 
@@ -176,7 +185,7 @@ private let lockPollMilliseconds: Int32 = 2
 /// Polls at a steady short interval: SQLite's own handler backs off to 100 ms and then misses the
 /// gaps that a bulk import leaves.
 private func waitForLock(_ limit: UnsafeMutableRawPointer?, _ attemptCount: Int32) -> Int32 {
-    if let hurry = unsafe HurriedThread.current {
+    if let hurry = unsafe HurriedThread.current, unsafe hurry.pointee.isUrgent {
         unsafe hurry.pointee.isCutShort = true
         return 0
     }

@@ -1,90 +1,77 @@
-import CSQLite
 import Glibc
+import Synchronization
 
-/// How the reads of a thread in a hurry have fared.
+/// What the calling thread must not do, and how its reads have fared.
 struct Hurry {
-    /// Whether one failed because it would have had to wait.
+    /// Whether it waits neither for a disk nor for another connection. Otherwise it only leaves
+    /// the marks of the log's index alone for as long as it gets on without them.
+    var isUrgent: Bool
+    /// Whether an urgent read failed because it would have had to wait.
     var isCutShort = false
     /// Whether the system knows no reading without waiting, or not in this file system.
     var isUnsupported = false
+    /// Whether a read that is not urgent could not go on without a mark.
+    var needsMark = false
+
+    /// Whether marks are left alone.
+    var sparesMarks: Bool { isUrgent || !needsMark }
 }
 
-/// Threads that must not wait, and what SQLite does on them.
-///
-/// SQLite reads with `pread64`, for which its VFS takes another function ("xSetSystemCall" of its
-/// documentation), and pauses with the VFS's `xSleep`. On a thread in a hurry, reading asks for
-/// what is in memory only (`RWF_NOWAIT`, preadv2(2)), and nothing pauses. On all others both do
-/// what they always do.
+/// Threads that must not wait, and threads that had rather not.
 enum HurriedThread {
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
         return unsafe pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// The VFS of every connection: the system's, with a pause of our own. Nil where it is not
-    /// possible to read without waiting; then connections have the system's.
-    static let fileSystem: String? = {
-        guard key != nil, let files = unsafe sqlite3_vfs_find(nil),
-            let get = unsafe files.pointee.xGetSystemCall,
-            let set = unsafe files.pointee.xSetSystemCall,
-            // Only a build that reads with this call has it in its table.
-            unsafe get(files, "pread64") != nil,
-            // SQLite keeps the name for as long as the process runs.
-            let name = unsafe strdup("sallyport")
-        else { return nil }
-        let call = unsafe unsafeBitCast(readAt, to: sqlite3_syscall_ptr.self)
-        guard unsafe set(files, "pread64", call) == SQLITE_OK else { return nil }
-        unsafe systemPause = files.pointee.xSleep
-        // SQLite keeps this pointer, too.
-        let own = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
-        unsafe own.initialize(to: files.pointee)
-        unsafe own.pointee.zName = UnsafePointer(name)
-        unsafe own.pointee.xSleep = pause
-        return unsafe sqlite3_vfs_register(own, 0) == SQLITE_OK ? "sallyport" : nil
-    }()
+    static var canBeMarked: Bool { key != nil }
 
-    /// False if the thread cannot be marked.
-    static func set(_ hurry: UnsafeMutablePointer<Hurry>?) -> Bool {
+    /// Runs `body` on a thread that is marked with `hurry`. Nil if it cannot be marked, or is.
+    static func mark<Value>(_ hurry: inout Hurry, _ body: () -> Value) -> Value? {
+        guard unsafe current == nil else { return nil }
+        return unsafe withUnsafeMutablePointer(to: &hurry) {
+            guard unsafe set($0) else { return nil }
+            defer { _ = unsafe set(nil) }
+            return body()
+        }
+    }
+
+    private static func set(_ hurry: UnsafeMutablePointer<Hurry>?) -> Bool {
         guard let key else { return false }
         return unsafe pthread_setspecific(key, hurry) == 0
     }
 
-    /// What the calling thread has set; nil if it has time.
+    /// What the calling thread is marked with; nil if it has time.
     static var current: UnsafeMutablePointer<Hurry>? {
         guard let key else { return nil }
         return unsafe pthread_getspecific(key)?.assumingMemoryBound(to: Hurry.self)
     }
 }
 
-private let readAt: @convention(c) (Int32, UnsafeMutableRawPointer?, Int, Int) -> Int = {
-    (file, bytes, count, offset) in
-    guard let hurry = unsafe HurriedThread.current else {
-        return unsafe pread(file, bytes, count, offset)
-    }
-    let readCount = unsafe sallyport_read_what_is_there(file, bytes, count, offset)
-    if readCount > 0 { return readCount }
-    // Linux 5.9 and 5.10 may say 0 where they would have to wait, which SQLite would take for the
-    // end of the file, and keep a page of zeros (preadv2(2), "BUGS").
-    if readCount == 0 { errno = EAGAIN }
-    unsafe hurry.pointee.isCutShort = true
-    // The file system or the system does not know the flag. Anything else may be over next time.
-    switch errno {
-    case EOPNOTSUPP, EINVAL, ENOSYS: unsafe hurry.pointee.isUnsupported = true
-    default: break
-    }
-    return -1
-}
+/// Keeps urgent readers and the growth of a log's index apart.
+///
+/// SQLite writes to the file of the index to make it longer, while it holds the mutex that each
+/// lock in the index takes. That write may wait for the disk or for a file system that is frozen,
+/// so no urgent reader may be on its way to the mutex then.
+enum IndexGrowth {
+    private static let urgentCount = Atomic(0)
+    private static let growingCount = Atomic(0)
 
-/// Set once, before there is a connection.
-private nonisolated(unsafe) var systemPause:
-    (@convention(c) (UnsafeMutablePointer<sqlite3_vfs>?, Int32) -> Int32)?
-
-private let pause: @convention(c) (UnsafeMutablePointer<sqlite3_vfs>?, Int32) -> Int32 = {
-    (files, microseconds) in
-    guard let hurry = unsafe HurriedThread.current else {
-        return unsafe systemPause?(files, microseconds) ?? 0
+    /// False if an index grows just now. Otherwise ``leave()`` has to follow.
+    static func enter() -> Bool {
+        urgentCount.add(1, ordering: .sequentiallyConsistent)
+        if growingCount.load(ordering: .sequentiallyConsistent) == 0 { return true }
+        leave()
+        return false
     }
-    // Whoever pauses waits for another connection, and gives up after some tries.
-    unsafe hurry.pointee.isCutShort = true
-    return 0
+
+    static func leave() { urgentCount.subtract(1, ordering: .sequentiallyConsistent) }
+
+    /// Runs `body` when the urgent readers have left, which takes them microseconds.
+    static func run(_ body: () -> Int32) -> Int32 {
+        growingCount.add(1, ordering: .sequentiallyConsistent)
+        defer { growingCount.subtract(1, ordering: .sequentiallyConsistent) }
+        while urgentCount.load(ordering: .sequentiallyConsistent) != 0 { sched_yield() }
+        return body()
+    }
 }

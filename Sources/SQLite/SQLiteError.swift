@@ -18,6 +18,14 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
+    /// SQLITE_IOERR_SHMMAP, which is an expression of C.
+    static let lostIndexCode = SQLITE_IOERR | 21 << 8
+    /// A part of the log's index could not be read or written. Whether a write that meets this was
+    /// done is unknown.
+    static let lostIndex = SQLiteError(
+        extendedCode: lostIndexCode,
+        message: "the index of the log (-shm) cannot be read or written")
+
     public var isCorrupt: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
     /// Whether the file is not a database at all, or an encrypted one.
     public var isNotADatabase: Bool { code == SQLITE_NOTADB }

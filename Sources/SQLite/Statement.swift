@@ -28,9 +28,14 @@ public final class Statement {
     /// Goes to the next row; false when there is none. A failed statement is reset.
     public func step() throws(SQLiteError) -> Bool {
         let status = unsafe sqlite3_step(handle)
-        if status == SQLITE_ROW { return true }
-        if status == SQLITE_DONE { return false }
-        let error = unsafe lastError(of: connection.handle, status: status)
+        let error: SQLiteError
+        if status != SQLITE_ROW, status != SQLITE_DONE {
+            error = unsafe lastError(of: connection.handle, status: status)
+        } else if connection.isIndexLost {
+            error = .lostIndex
+        } else {
+            return status == SQLITE_ROW
+        }
         unsafe sqlite3_reset(handle)
         throw error
     }

@@ -24,9 +24,9 @@ final class RegistryAccess {
         case replaced
     }
 
-    /// Whether somebody has made another log in the place of the one that was open: what either has
-    /// the other lacks, and nobody can put them together. Nothing is opened any more.
-    private(set) var isTorn = false
+    /// Nil unless what was in the log may be lost, or lies in two logs that nobody can put
+    /// together. It says why nothing is opened any more.
+    private(set) var tear: StoreError?
 
     init(
         path: String, options: Connection.Options,
@@ -42,7 +42,7 @@ final class RegistryAccess {
     /// The tables, opened where they are not.
     func tables() -> Result<RegistryTables, StoreError> {
         leaveIfMoved()
-        if isTorn { return .failure(Self.torn) }
+        if let tear { return .failure(tear) }
         if let current { return .success(current) }
         do throws(RegistryOpenError) {
             // Never made again: an empty registry would turn every known key into an unknown one.
@@ -80,15 +80,25 @@ final class RegistryAccess {
             case .replaced:
                 // Taken into the file now, the old log would be mixed with the other one.
                 connection.leaveLogAlone()
-                isTorn = true
+                tear = Self.twoLogs
+            case .cutShort:
+                // What of it could still be read would be half of what belongs together.
+                connection.leaveLogAlone()
+                tear = Self.cutLog
+            case .indexLost:
+                // The log has everything, and the next index is made from it.
+                connection.leaveLogAlone()
             }
         }
         current = nil
     }
 
-    private static let torn = StoreError(
+    private static let twoLogs = StoreError(
         "registry: somebody has removed its log (-wal, -shm) and made another; what was written"
             + " meanwhile may be lost: restart the gateway, run doctor")
+    private static let cutLog = StoreError(
+        "registry: somebody has cut its log (-wal) short; what was written last may be lost:"
+            + " restart the gateway, run doctor")
 
     /// The tables, if they are open and the path still leads to their file.
     var openTables: RegistryTables? {

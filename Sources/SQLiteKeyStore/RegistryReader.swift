@@ -78,8 +78,12 @@ final class RegistryReader {
         case .failure(let error):
             messages += operations.map { operation in { operation.fail(error) } }
         case .success(let tables):
-            tables.withOneSnapshot(for: operations.count) {
-                for operation in operations { messages.append(answer(operation, tables, access)) }
+            tables.connection.readSparingly { () throws(Never) in
+                tables.withOneSnapshot(for: operations.count) {
+                    for operation in operations {
+                        messages.append(answer(operation, tables, access))
+                    }
+                }
             }
         }
     }
@@ -151,12 +155,13 @@ final class RegistryReader {
         case .failure(let error):
             queue.hearing.failed(error.description)
             // Nobody hears of revocations any more: what is cached is good for nothing.
-            if access.isTorn, !hasToldOfTear { tell(.replaced) }
-            hasToldOfTear = access.isTorn
+            if access.tear != nil, !hasToldOfTear { tell(.replaced) }
+            hasToldOfTear = access.tear != nil
             return
         }
         do throws(SQLiteError) {
-            if try tables.currentDataVersion() != dataVersion {
+            try tables.connection.readSparingly { () throws(SQLiteError) in
+                guard try tables.currentDataVersion() != dataVersion else { return }
                 // Of one moment: a file may be written over at any time.
                 try tables.connection.transaction(.deferred) { () throws(SQLiteError) in
                     dataVersion = try tables.currentDataVersion()

@@ -82,4 +82,59 @@ final class SQLiteLogTests {
         registry.close()
         #expect(try Data(contentsOf: URL(fileURLWithPath: log)) == Data("another".utf8))
     }
+
+    @Test("does nothing any more if its log was cut short, and says so", arguments: [0, 40, 4200])
+    func cutShort(byteCount: Int) throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        let record = try registry.enrolAny(&generator)
+        let recorder = ChangeRecorder(registry)
+        let log = directory.registryPath + "-wal"
+        #expect(truncate(log, off_t(byteCount)) == 0)
+        // Before a write too: it would leave a hole behind the end.
+        #expect(throws: StoreError.self) {
+            try registry.enrol(self.generator.record(), challenge: self.generator.bytes16())
+        }
+        #expect(recorder.wait { $0.contains(.replaced) })
+        let error = #expect(throws: StoreError.self) { try registry.find(record.keyID) }
+        #expect("\(error as Any)".contains("cut its log"))
+        registry.close()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: log)).count == byteCount)
+    }
+
+    @Test("goes on if SQLite cuts the log back itself")
+    func cutBack() throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
+        for _ in 0..<20 {
+            let record = try registry.enrolAny(&generator)
+            #expect(try administration.erase([record.keyID]) == [.done])
+            #expect(try registry.find(record.keyID)?.status == .erased)
+        }
+        registry.close()
+    }
+
+    @Test(
+        "goes on by itself after its index was cut short, and has lost nothing", arguments: [0, 3])
+    func indexCut(byteCount: Int) throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        var records = try (0..<2).map { _ in try registry.enrolAny(&generator) }
+        #expect(truncate(directory.registryPath + "-shm", off_t(byteCount)) == 0)
+        while true {
+            if let record = try? registry.enrolAny(&generator) {
+                records.append(record)
+                break
+            }
+            _ = poll(nil, 0, 1)
+        }
+        for record in records {
+            while (try? registry.find(record.keyID)) == nil { _ = poll(nil, 0, 1) }
+            #expect(try registry.find(record.keyID) == record.withoutReceipt)
+        }
+        registry.close()
+        let again = try SQLiteRegistry(path: directory.registryPath)
+        for record in records {
+            #expect(try again.find(record.keyID) == record.withoutReceipt)
+        }
+        again.close()
+    }
 }

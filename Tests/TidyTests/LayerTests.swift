@@ -21,6 +21,7 @@ struct LayerTests {
         "SQLiteKeyStore": ["KeyStore", "AppAttest"],
         "RedisKeyStore": ["KeyStore", "AppAttest"],
         "Postgres": ["EventLoop"],
+        "SQLite": ["EventLoop"],
         "PostgresKeyStore": ["KeyStore", "AppAttest"],
         "GatewayTokens": ["AppAttest", "KeyStore"],
         "AppleServices": ["AppAttest", "JWT"],
