@@ -30,6 +30,8 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case locked
         /// On a file system with a disk behind it, for what must not wait for one.
         case notInMemory
+        /// Another program has cut it short while it was in use.
+        case cutShort
         /// A name without an address; the resolver's words.
         case unresolved(String)
         case other(errno: Int32)
@@ -89,6 +91,7 @@ extension IOError.Reason {
         case .tooLarge(let byteCountMax): "larger than \(byteCountMax) bytes"
         case .locked: "held by another process"
         case .notInMemory: "not on a file system in memory (tmpfs)"
+        case .cutShort: "was cut short by another program"
         case .unresolved(let words): words
         case .other(let code): IOError.text(errno: code)
         }

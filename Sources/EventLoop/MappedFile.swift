@@ -2,12 +2,14 @@ import CLibevent
 import CLinux
 
 /// A file on a file system that is memory (tmpfs), mapped and shared: what is stored is the
-/// kernel's at once and outlives the process, however it ends. No store waits for a disk.
+/// kernel's at once and outlives the process, however it ends. No store waits for a disk. If
+/// another program cuts the file short, the process goes on, and ``isLost`` tells.
 @safe
 public final class MappedFile: @unchecked Sendable {
     private let file: OwnedFile
     private let memory: UnsafeMutableRawPointer
     private let byteCountMax: Int
+    private let group = MappedMemory.Group()
 
     /// An empty draft for at most so many bytes: addresses for them are taken at once, memory as it
     /// grows. Throws if its directory is on a file system with a disk behind it, for which a store
@@ -24,11 +26,22 @@ public final class MappedFile: @unchecked Sendable {
             file.discard()
             throw IOError(path, errno: code)
         }
+        guard unsafe MappedMemory.add(mapped, byteCount: byteCountMax, offset: 0, to: group) else {
+            unsafe munmap(mapped, byteCountMax)
+            file.discard()
+            throw IOError(path, errno: ENOMEM)
+        }
         self.byteCountMax = byteCountMax
         unsafe memory = mapped
     }
 
-    deinit { unsafe munmap(memory, byteCountMax) }
+    deinit {
+        unsafe MappedMemory.remove(memory)
+        unsafe munmap(memory, byteCountMax)
+    }
+
+    /// True once a store found the file cut short: what is stored reaches no file any more.
+    public var isLost: Bool { group.isLost }
 
     public var path: String { file.path }
 

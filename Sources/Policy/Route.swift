@@ -68,7 +68,7 @@ public struct Route: Hashable, Sendable {
     /// is asked for.
     public var streamsBody = false
     /// What becomes of a request whose client sends no more before it is answered.
-    public var onClientClose = ClientCloseAction.cancel
+    public var onClientClose = ClientCloseAction.finish
     /// Whether its refusals tell clients the cause.
     public var tellsCause = false
 

@@ -14,6 +14,10 @@ struct ClientDepartureTests {
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
         + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n"
 
+    private static func cancel(_ settings: inout Settings) {
+        for index in settings.routes.indices { settings.routes[index].onClientClose = .cancel }
+    }
+
     @Test(
         "the upstream's connection ends with the client's, though the upstream is silent",
         arguments: [
@@ -21,9 +25,8 @@ struct ClientDepartureTests {
             (false, 0), (true, 0), (false, 4000), (true, 4000),
         ])
     func closed(hasBegun: Bool, pipelinedCount: Int) throws {
-        let gateway = try GatewayUnderTest(upstream: { _ in
-            hasBegun ? .raw(Self.head) : UpstreamAnswer([])
-        })
+        let gateway = try GatewayUnderTest(
+            upstream: { _ in hasBegun ? .raw(Self.head) : UpstreamAnswer([]) }, Self.cancel)
         let client = try gateway.client()
         let request = "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n"
         try client.send(String(repeating: request, count: 1 + pipelinedCount))
@@ -38,7 +41,7 @@ struct ClientDepartureTests {
 
     @Test("one that has only half closed gets no answer either, and sees the end at once")
     func halfClosed() throws {
-        let gateway = try GatewayUnderTest(upstream: { _ in UpstreamAnswer([]) })
+        let gateway = try GatewayUnderTest(upstream: { _ in UpstreamAnswer([]) }, Self.cancel)
         let client = try gateway.client()
         try client.send("GET", "/1")
         try gateway.upstream.waitForRequests(1)
@@ -49,12 +52,10 @@ struct ClientDepartureTests {
         #expect(gateway.outcomes(of: "open") == ["passed client_closed": 1])
     }
 
-    @Test("a request whose route says finish is served to its end")
+    @Test("a request whose route does not say cancel is served to its end")
     func finished() throws {
         let gate = Gate()
-        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) }) { settings in
-            for index in settings.routes.indices { settings.routes[index].onClientClose = .finish }
-        }
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
         let client = try gateway.client()
         try client.send("GET", "/1")
         try gateway.upstream.waitForRequests(1)
@@ -68,6 +69,7 @@ struct ClientDepartureTests {
     @Test("one whose streamed body the upstream does not take is noticed behind its own bytes")
     func behindItsBody() throws {
         let stepped = try SteppedWorker(isUpstreamUnix: true) {
+            Self.cancel(&$0)
             $0.routes[0].streamsBody = true
             $0.routes[0].bodyByteCountMax = 10_000_000
             $0.limits.responseBufferByteCountMax = 16 * 1024

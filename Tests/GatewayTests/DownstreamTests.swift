@@ -20,7 +20,6 @@ struct DownstreamTests {
         upstream script: @escaping RecordingUpstream.Script
     ) throws -> GatewayUnderTest {
         try GatewayUnderTest(upstream: script) { settings in
-            for index in settings.routes.indices { settings.routes[index].onClientClose = .finish }
         }
     }
 

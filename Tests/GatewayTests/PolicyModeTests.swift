@@ -156,7 +156,9 @@ struct PolicyModeTests {
         "a client that leaves while the registry is asked is recorded once",
         arguments: [true, false])
     func leftWhileWaiting(byReset: Bool) throws {
-        let gateway = try GatewayUnderTest()
+        let gateway = try GatewayUnderTest { settings in
+            for index in settings.routes.indices { settings.routes[index].onClientClose = .cancel }
+        }
         let gate = Gate()
         let device = try EnrolledDevice(gateway)
         let fields = try device.signedFields("GET", "/attested/x")

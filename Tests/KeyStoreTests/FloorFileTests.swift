@@ -195,6 +195,21 @@ final class FloorFileTests {
         #expect(held() == [key: 7])
     }
 
+    @Test("in memory that another program cuts short end no process, and are told")
+    func cutShort() throws {
+        let table = start()
+        let key = generator.keyID()
+        table.note(key, 7, now: 0)
+        #expect(table.makeRoom() == nil)
+        let path = try #require(memoryPaths.first)
+        #expect(truncate(path, 0) == 0)
+        table.note(key, 8, now: 0)
+        #expect(table.makeRoom() == IOError(path, .cutShort))
+        // The copy on the disk has it.
+        table.bringToDisk(now: 0)
+        #expect(held() == [key: 8])
+    }
+
     @Test("have the rights of the registry, as SQLite's log has")
     func rights() throws {
         let registry = try SQLiteRegistry(path: directory.registryPath)

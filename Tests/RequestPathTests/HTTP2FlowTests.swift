@@ -68,9 +68,7 @@ struct HTTP2FlowTests {
     func halfClosed() throws {
         let byteCount = 3 << 20
         upstream.answer { _ in .large(byteCount: byteCount) }
-        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
-        configuration.routes[0].more = ["on_client_close: finish"]
-        let gateway = try GatewayProcess(configuration)
+        let gateway = try gateway()
         let client = try HTTP2Client(
             port: gateway.port, settings: [(4, 16 << 20)], receiveBufferByteCount: 8192)
         client.opensWindows = false
@@ -254,7 +252,9 @@ struct HTTP2FlowTests {
     @Test("requests whose client closes the connection are given up")
     func connectionClosed() throws {
         upstream.answer { _ in UpstreamAnswer([]) }
-        let gateway = try gateway()
+        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
+        configuration.routes[0].more = ["on_client_close: cancel"]
+        let gateway = try GatewayProcess(configuration)
         let client = try HTTP2Client(port: gateway.port)
         try client.request(1, "GET", "/1")
         try client.request(3, "GET", "/3")

@@ -53,7 +53,8 @@ struct HTTP2UpstreamTests {
             let head = [(":status", "200"), ("content-type", "text/event-stream")]
             try connection.send(.headers(request.stream, head, endStream: false))
         }
-        let gateway = try GatewayProcess(.http2Upstream(port: server.port))
+        let gateway = try GatewayProcess(
+            .http2Upstream(port: server.port, route: ["on_client_close: cancel"]))
         if isHTTP2 {
             let client = try HTTP2Client(port: gateway.port)
             try client.request(1, "GET", "/events")

@@ -8,7 +8,7 @@ struct LoopFileSystemTests {
     @Test(
         "blocks writes while it is frozen, and leaves nothing behind",
         .enabled(if: LoopFileSystem.isAllowed(), Comment(rawValue: LoopFileSystem.needs)),
-        .timeLimit(.minutes(5)))
+        .timeLimit(.minutes(30)))
     func frozen() throws {
         var system: LoopFileSystem? = try LoopFileSystem()
         let path = try #require(system?.path)

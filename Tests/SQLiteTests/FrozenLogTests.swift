@@ -5,7 +5,7 @@ import Testing
 
 /// What readers do to the index of the log, which nobody can change while its file system is
 /// frozen.
-@Suite("Readers and the index of the log", .timeLimit(.minutes(5)))
+@Suite("Readers and the index of the log", .timeLimit(.minutes(30)))
 final class FrozenLogTests {
     private let directory: ScratchDirectory
     private var files: [Int32] = []

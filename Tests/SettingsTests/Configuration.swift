@@ -336,7 +336,7 @@ struct Configuration {
             upstream: first.one-1_
             rewrite: { path: /auth }
             request_body: stream
-            on_client_close: finish
+            on_client_close: cancel
             attest: { mode: off }
           - name: e
             path: /old/*

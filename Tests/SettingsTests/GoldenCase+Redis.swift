@@ -20,7 +20,8 @@ extension GoldenCase {
             expects: #"""
                 4:5: counters.redis.cluster: stands beside counters.redis.address: one of them \#
                 is enough
-                5:3: unknown key "username" in counters; known: redis, floors_directory, on_floors_unkept
+                5:3: unknown key "username" in counters; known: redis, floors_directory, \#
+                on_floors_unkept
                 """#),
         GoldenCase(
             "options of Redis, in the long form",

@@ -5,6 +5,8 @@ import Crypto
 import EventLoop
 import GatewayTesting
 import KeyStore
+import Policy
+import Settings
 import Testing
 
 @testable import Gateway
@@ -25,7 +27,10 @@ private final class Crowd {
             clock: EmbeddedClock(base: 0, boot: nil, nowMilliseconds: 1000))
         gateway = try SimulatedGateway(
             clock: clock, registry: registry, directory: scratch.path, embedded: counters,
-            signatures: signatures)
+            signatures: signatures
+        ) { settings in
+            for index in settings.routes.indices { settings.routes[index].onClientClose = .cancel }
+        }
         devices = try (0..<count).map { _ in try SimulatedDevice(appID: SimulatedGateway.appID) }
         for device in devices {
             registry.insert(

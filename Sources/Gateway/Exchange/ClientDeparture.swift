@@ -9,7 +9,7 @@ extension Exchange {
     /// go on until both sides have ended, and what operators asked for is done.
     var endsWithClient: Bool {
         guard !tunnel.isOpen, !client.listener.isAdmin else { return false }
-        return match.handling?.onClientClose != .finish
+        return match.handling?.onClientClose == .cancel
     }
 
     /// Whether the client has left, as the kernel has it: also if nothing is read, and bytes lie

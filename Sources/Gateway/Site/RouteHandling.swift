@@ -44,7 +44,7 @@ final class RouteHandling: Sendable {
         readNanoseconds = overrides.readTimeout?.wholeNanoseconds
         let isPlain =
             answer == nil && rewrite == nil && upstreamHost == nil && requestEdits == nil
-            && responseEdits == nil && !streamsBody && onClientClose == .cancel
+            && responseEdits == nil && !streamsBody && onClientClose == .finish
             && overrides == RouteOverrides()
         if isPlain { return nil }
     }

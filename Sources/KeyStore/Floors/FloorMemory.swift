@@ -43,7 +43,8 @@ final class FloorMemory: Sendable {
     /// none: for a slow timer. `placeCount`: the places taken so far. Returns what keeps the file
     /// from growing.
     func makeRoom(placeCount: Int) -> IOError? {
-        room.withLock { room in
+        if file.isLost { return IOError(path, .cutShort) }
+        return room.withLock { room in
             room.failure = nil
             let wanted = min(placeCount + Self.growthCount, placeCountMax)
             while room.capacity < wanted, room.failure == nil { grow(&room) }

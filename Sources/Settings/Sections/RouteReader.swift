@@ -58,11 +58,12 @@ struct RouteReader {
                 + "arrives, for large uploads and for gRPC calls whose client streams. stream "
                 + "needs attest.mode off.")
         Setting(
-            "on_client_close", \.onClientClose, .word, standard: "cancel",
+            "on_client_close", \.onClientClose, .word, standard: "finish",
             "What becomes of a request whose client closes the connection, or its sending side, "
-                + "before the response is complete. cancel: it ends, and so does the request to "
-                + "the upstream. finish: it is served to its end, for clients that close their "
-                + "sending side and still read. A reset ends it in any case.")
+                + "before the response is complete. finish: it is served to its end, for clients "
+                + "that close their sending side and still read. cancel: it ends, and so does the "
+                + "request to the upstream, for event streams and costly work. A reset ends it in "
+                + "any case.")
         Setting(
             "upgrade", \.allowsWebSocket,
             Kind<[Bool]>.list(.words([("websocket", true)])).map(

@@ -1,3 +1,4 @@
+import CSpawn
 import Foundation
 
 /// What a child process wrote and how it ended, filled by threads that outlive no pipe.
