@@ -15,14 +15,6 @@ struct DownstreamTests {
         #expect(try gateway.client().receiveToEnd().isEmpty)
     }
 
-    /// A gateway that serves requests to their end whose clients only send no more.
-    private func finishing(
-        upstream script: @escaping RecordingUpstream.Script
-    ) throws -> GatewayUnderTest {
-        try GatewayUnderTest(upstream: script) { settings in
-        }
-    }
-
     @Test("a body may take longer than a head, with a length and in chunks")
     func slowBody() throws {
         let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }
@@ -115,7 +107,7 @@ struct DownstreamTests {
     @Test("a client that has half closed gets the answers to all that it sent whole")
     func halfClosed() throws {
         let gate = Gate()
-        let gateway = try finishing { _ in .response(after: gate) }
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
         let client = try gateway.client()
         try client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
         try gateway.upstream.waitForRequests(1)
@@ -136,7 +128,7 @@ struct DownstreamTests {
         ])
     func halfClosedInTheMiddle(rest: String) throws {
         let gate = Gate()
-        let gateway = try finishing { _ in .response(after: gate) }
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
         let client = try gateway.client()
         try client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n" + rest)
         try gateway.upstream.waitForRequests(1)
@@ -155,7 +147,7 @@ struct DownstreamTests {
             (false, 0), (true, 0), (false, 4000), (true, 4000),
         ])
     func reset(isHalfClosed: Bool, pipelinedCount: Int) throws {
-        let gateway = try finishing { _ in UpstreamAnswer([]) }
+        let gateway = try GatewayUnderTest(upstream: { _ in UpstreamAnswer([]) })
         let client = try gateway.client()
         let request = "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n"
         try client.send(String(repeating: request, count: 1 + pipelinedCount))

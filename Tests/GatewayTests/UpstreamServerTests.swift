@@ -369,12 +369,14 @@ struct RetryTests {
 @Suite("Waiting for a connection")
 struct ConnectionQueueTests {
     private func busyGateway(
-        _ gate: Gate, _ configure: (inout QueueSettings) -> Void
+        _ gate: Gate, onClientClose: ClientCloseAction = .finish,
+        _ configure: (inout QueueSettings) -> Void
     ) throws -> (GatewayUnderTest, RawClient) {
         let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) }) {
             $0.upstreams[0].connectionCountMax = 1
             $0.upstreams[0].queue.timeout = .seconds(60)
             configure(&$0.upstreams[0].queue)
+            for index in $0.routes.indices { $0.routes[index].onClientClose = onClientClose }
         }
         let first = try gateway.client()
         try first.send("GET", "/first")
@@ -428,7 +430,10 @@ struct ConnectionQueueTests {
     @Test("a client that leaves gives up its place", arguments: [true, false])
     func leaves(byReset: Bool) throws {
         let gate = Gate()
-        let (gateway, first) = try busyGateway(gate) { $0.requestCountMax = 1 }
+        // A client that closes may have closed its sending side alone.
+        let (gateway, first) = try busyGateway(gate, onClientClose: byReset ? .finish : .cancel) {
+            $0.requestCountMax = 1
+        }
         let leaving = try gateway.client()
         try leaving.send("GET", "/leaves")
         try settle(gateway)

@@ -16,5 +16,5 @@ enum HistoryLength {
     }
 
     /// Of a suite: several histories share the machine.
-    static let limit = TimeLimitTrait.Duration.minutes(10 + (seconds ?? 0) / 6)
+    static let limit = TimeLimitTrait.Duration.minutes(30 + (seconds ?? 0) / 6)
 }

@@ -4,7 +4,7 @@ import RedisKeyStore
 import Testing
 
 @Suite(
-    "Rights of the user in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "Rights of the user in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisRightsTests {
     /// A worker that looks at its server often, and whom nobody asks for anything.
     private func bench(_ server: RedisServer) throws -> RedisCounterBench {

@@ -8,7 +8,7 @@ import Testing
 /// Gateways that reach the stand-in for Apple through real forward proxies that want a login.
 @Suite(
     "Renewal of receipts through a proxy",
-    .enabled(if: BuiltProgram.isBuilt && ForwardProxy.isInstalled), .timeLimit(.minutes(10)))
+    .enabled(if: BuiltProgram.isBuilt && ForwardProxy.isInstalled), .timeLimit(.minutes(30)))
 final class AppleProxyTests: ReceiptSite {
     static let kinds: [ForwardProxy.Kind] = [.http, .https, .socks5h]
 

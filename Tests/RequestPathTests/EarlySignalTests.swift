@@ -4,7 +4,7 @@ import Testing
 
 @Suite(
     "Signals at a start and at an end", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct EarlySignalTests {
     private let upstream: RecordingUpstream
     private let directory: ScratchDirectory
