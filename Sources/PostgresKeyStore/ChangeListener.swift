@@ -92,7 +92,10 @@ final class ChangeListener {
     private func readElsewhere() {
         guard !isAskingElsewhere else { return }
         isAskingElsewhere = true
-        read { [elsewhere] request, answer in
+        let schema = PostgresSchema(name: configuration.schema)
+        read(
+            last: .statement(schema.readLastChange), changes: { .statement(schema.readChanges, $0) }
+        ) { [elsewhere] request, answer in
             elsewhere(request) { [weak self] result in
                 self?.isAskingElsewhere = false
                 answer(result)
@@ -106,18 +109,22 @@ final class ChangeListener {
             return
         }
         readsAgain = false
-        read { session.run([$0], completion: $1) }
+        read(
+            last: .prepared(PostgresSchema.lastChange),
+            changes: { .prepared(PostgresSchema.changes, $0) }
+        ) { session.run([$0], completion: $1) }
     }
 
-    private func read(by ask: Asking) {
+    private func read(
+        last lastChange: PostgresRequest, changes: ([PostgresValue]) -> PostgresRequest,
+        by ask: Asking
+    ) {
         let sentAt = loop.now
         guard let last else {
-            return ask(.prepared(PostgresSchema.lastChange)) { [weak self] in
-                self?.begin($0, sentAt)
-            }
+            return ask(lastChange) { [weak self] in self?.begin($0, sentAt) }
         }
         let countMax = Int64(Self.namedChangeCountMax) + 2
-        ask(.prepared(PostgresSchema.changes, .integer(last.revision), .integer(countMax))) {
+        ask(changes([.integer(last.revision), .integer(countMax)])) {
             [weak self] in self?.take($0, after: last, sentAt)
         }
     }

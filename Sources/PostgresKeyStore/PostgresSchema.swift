@@ -170,20 +170,27 @@ struct PostgresSchema {
                 SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
                     version FROM \(table("registry"))
                 """),
-            .prepare(
-                Self.changes,
-                """
-                SELECT revision, key_id, mark,
-                    (SELECT revision FROM \(table("registry"))) AS latest
-                FROM \(table("changes")) WHERE revision >= $1 ORDER BY revision LIMIT $2
-                """),
-            .prepare(
-                Self.lastChange,
-                """
-                SELECT revision, mark, (SELECT revision FROM \(table("registry"))) AS latest
-                FROM \(table("changes")) ORDER BY revision DESC LIMIT 1
-                """),
         ] + RenewalStatements(schema: self).preparations + sharedPreparations
+    }
+
+    /// For a session that hears of changes. Preparing waits for a lock on the table, and look-ups
+    /// must not.
+    var hearingPreparations: [PostgresRequest] {
+        [.prepare(Self.changes, readChanges), .prepare(Self.lastChange, readLastChange)]
+    }
+
+    var readChanges: String {
+        """
+        SELECT revision, key_id, mark, (SELECT revision FROM \(table("registry"))) AS latest
+        FROM \(table("changes")) WHERE revision >= $1 ORDER BY revision LIMIT $2
+        """
+    }
+
+    var readLastChange: String {
+        """
+        SELECT revision, mark, (SELECT revision FROM \(table("registry"))) AS latest
+        FROM \(table("changes")) ORDER BY revision DESC LIMIT 1
+        """
     }
 
     /// The privileges that a gateway needs; `keys` needs more (`docs/operations/stores.md`).

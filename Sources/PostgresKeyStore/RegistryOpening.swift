@@ -210,9 +210,10 @@ struct RegistryOpening {
     private mutating func prepare() -> PostgresOpeningStep {
         stage = .preparing
         // The listening comes first: what changes after it is told, what changed before is read.
-        let listening: [PostgresRequest] =
-            listens ? [.statement("LISTEN \(PostgresSchema.channel)")] : []
-        return .run(listening + schema.preparations)
+        let hearing: [PostgresRequest] =
+            listens
+            ? [.statement("LISTEN \(PostgresSchema.channel)")] + schema.hearingPreparations : []
+        return .run(hearing + schema.preparations)
     }
 
     // MARK: refusals

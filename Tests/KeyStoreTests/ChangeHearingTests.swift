@@ -115,12 +115,19 @@ final class ChangeHearingTests {
             $0.connection.commandTimeout = .seconds(60)
             $0.poolCount = 3
         }
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
         try waitUntilHeard(registry)
         let holder = try fixture.hold("LOCK TABLE sallyport.changes IN ACCESS EXCLUSIVE MODE")
         // By now it was asked for on other connections again and again.
         try wait(for: registry) { age, _ in age > .seconds(3) }
         try fixture.waitForSessions(2, "wait_event_type = 'Lock'")
-        #expect(try registry.find(generator.keyID()) == nil)
+        #expect(try registry.find(record.keyID) != nil)
+        // Nor do connections that begin meanwhile wait for the lock.
+        try fixture.endSessions("state = 'idle'")
+        let limit = ChildProcess.deadline
+        while (try? registry.find(record.keyID)) == nil, Date() < limit {}
+        #expect(try registry.find(record.keyID) != nil)
         try fixture.letGo()
         withExtendedLifetime(holder) {}
         try waitUntilHeard(registry)
