@@ -18,9 +18,23 @@ public protocol CounterStore: AnyObject {
     /// Has it tell `observer` what happens, from now on. To be called before the worker runs.
     func report(to observer: CounterStoreObserver)
 
-    /// The time by which a challenge with this id, for this key or for any, is sealed and judged.
-    /// Nil before the store was first reached.
+    /// The time by which a challenge with this id, for this key or for any, is judged. Nil before
+    /// the store was first reached.
     func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
+
+    /// The time by which such a challenge is sealed: as ``moment(keyID:challenge:)``, unless
+    /// another worker has learned of another incarnation since.
+    func sealingMoment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
+
+    /// Whether such a challenge, sealed under `incarnation`, may be good although that is not the
+    /// incarnation of ``moment(keyID:challenge:)``. Then the store has to be asked.
+    func mayHaveBegun(_ incarnation: Incarnation, keyID: KeyID?, challenge: Bytes16) -> Bool
+
+    /// Asks the store for its present incarnation, after which ``moment(keyID:challenge:)`` and
+    /// ``mayHaveBegun(_:keyID:challenge:)`` know whether it is `incarnation`.
+    func look(
+        for incarnation: Incarnation, keyID: KeyID?, challenge: Bytes16,
+        reply: @escaping () -> Void)
 
     /// Accepts the counter and spends the challenge, or neither.
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
@@ -50,6 +64,19 @@ public protocol CounterStore: AnyObject {
 }
 
 extension CounterStore {
+    public func sealingMoment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+        moment(keyID: keyID, challenge: challenge)
+    }
+
+    public func mayHaveBegun(
+        _ incarnation: Incarnation, keyID: KeyID?, challenge: Bytes16
+    ) -> Bool { false }
+
+    public func look(
+        for incarnation: Incarnation, keyID: KeyID?, challenge: Bytes16,
+        reply: @escaping () -> Void
+    ) { reply() }
+
     public func advanceAtOnce(_ request: CounterAdvance) -> CounterVerdict? { nil }
 }
 

@@ -16,6 +16,7 @@ final class CounterCluster {
     /// The configuration that connections of masters begin with, except for the endpoint.
     private var connection: RedisConfiguration
     let calls: CounterCalls
+    private let news: IncarnationNews
     private let scout: ClusterScout
     private var map = RedisSlotMap()
     /// A master that appears later may be a replica that took another's place.
@@ -32,7 +33,11 @@ final class CounterCluster {
     var onUnconfirmed: ((Int) -> Void)?
     var onRefusal: ((String) -> Void)?
 
-    init(loop: EventLoop, configuration: RedisCounterConfiguration, calls: CounterCalls) {
+    init(
+        loop: EventLoop, configuration: RedisCounterConfiguration, calls: CounterCalls,
+        news: IncarnationNews
+    ) {
+        self.news = news
         self.loop = loop
         self.configuration = configuration
         self.calls = calls
@@ -73,10 +78,10 @@ final class CounterCluster {
         return nodes.values.lazy.compactMap(\.refusal).first
     }
 
-    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+    func node(keyID: KeyID?, challenge: Bytes16) -> CounterNode? {
         let layout = calls.layout
         let tag = keyID.map(layout.tag) ?? layout.tag(challenge)
-        return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }?.moment
+        return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }
     }
 
     /// Looks, once in an interval, at what may have changed without anybody's saying so.
@@ -218,7 +223,7 @@ final class CounterCluster {
         if let known = nodes[endpoint] { return known }
         let node = CounterNode(
             loop: loop, configuration: configuration, connection: configuration(of: endpoint),
-            record: record(of: endpoint), succeedsAnother: hadMap)
+            record: record(of: endpoint), news: news, succeedsAnother: hadMap)
         node.onStateChange = { [weak self, weak node] in
             guard let self, let node else { return }
             if !node.isConnected { lastFailure = node.lastFailure }

@@ -32,8 +32,9 @@ protocol CounterMasters: AnyObject {
     /// Settles what is in flight and lets go of the connections for good.
     func close()
 
-    /// That of the master which will keep a challenge with this id, for this key or for any.
-    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
+    /// The master that will keep a challenge with this id, for this key or for any. Nil if none is
+    /// known.
+    func node(keyID: KeyID?, challenge: Bytes16) -> CounterNode?
 
     /// Accepts the counter and spends the challenge.
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
@@ -44,4 +45,11 @@ protocol CounterMasters: AnyObject {
 
     /// Asks that master what touches no counter; nil if it cannot be known what came of it.
     func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void)
+}
+
+extension CounterMasters {
+    /// That of the master which will keep a challenge with this id, for this key or for any.
+    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+        node(keyID: keyID, challenge: challenge)?.moment
+    }
 }

@@ -30,4 +30,19 @@ extension CounterNode {
         }
         return text
     }
+
+    /// Makes a new connection after an answer that leaves this one without script or incarnation.
+    func giveUp(on reply: RedisReply) {
+        guard case .error(let line) = reply else { return dropForGarbage() }
+        // A server that is busy or full has changed nothing; it is asked again soon.
+        if RedisServerError(line) == .refused {
+            complaints.ofLook = String(line.prefix(200))
+            return tellRefusal(line)
+        }
+        connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+    }
+
+    func dropForGarbage() {
+        connection?.drop(because: .protocolViolation(.unexpectedReply))
+    }
 }

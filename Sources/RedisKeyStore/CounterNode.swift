@@ -16,13 +16,13 @@ final class CounterNode {
     private(set) var scriptDigest: String?
     private var isLoadingScript = false
     private var isChecking = false
-    /// Verdicts that are given once the server has been looked at.
-    private var heldVerdicts: [() -> Void] = []
+    private var held = HeldCalls()
+    /// Adopted when the handshake is done: no challenge is for a server that would not spend it.
+    private var found: (look: ServerLook, at: MonotonicInstant)?
+    private var handshakeNewsNumber: UInt64 = 0
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
     private let checkPatience: Duration
-    /// The finding of the last look, and the time of its answer.
-    private var look: ServerLook?
-    private var lookedAt = MonotonicInstant(nanoseconds: 0)
+    private var known: KnownIncarnation
     /// When a call of the counter script looks at the whole identity again.
     private var lookDueAt = MonotonicInstant(nanoseconds: 0)
     private var command = RedisCommand()
@@ -33,16 +33,14 @@ final class CounterNode {
     /// Name of the record of the incarnation, in a slot of this master.
     private(set) var record: [UInt8]
     /// The incarnation: nil until the first connection, and the last known one while there is none.
-    var incarnation: Incarnation? { look?.incarnation }
+    var incarnation: Incarnation? { known.look?.incarnation }
     /// That incarnation, and the server's clock as it goes on here since.
-    var moment: StoreMoment? {
-        look.map {
-            StoreMoment(
-                incarnation: $0.incarnation, milliseconds: $0.milliseconds + elapsedMilliseconds)
-        }
-    }
-    private var elapsedMilliseconds: Int64 {
-        Int64(loop.now.nanoseconds(since: lookedAt) / 1_000_000)
+    var moment: StoreMoment? { known.moment(at: loop.now) }
+    /// As ``moment``; or what another worker has learned since this one looked.
+    var sealingMoment: StoreMoment? {
+        guard let news = known.newsMoment(of: record, at: loop.now) else { return moment }
+        checkIncarnation()
+        return news
     }
     private(set) var isConnected = false
     /// In which words the master refuses to write, to be looked at, or to run the counter script;
@@ -77,15 +75,15 @@ final class CounterNode {
     private let refusals = RefusalReport()
     /// Finds out which right the handshake lacks.
     private var inquiry: RightsInquiry?
-    private var hadIncarnation: Bool
     private var isLeaving = false
 
     /// `succeedsAnother`: what this master holds, another one may have held before it, and more.
     init(
         loop: EventLoop, configuration: RedisCounterConfiguration, connection: RedisConfiguration,
-        record: [UInt8], locator: (any RedisLocator)? = nil, succeedsAnother: Bool = false
+        record: [UInt8], news: IncarnationNews, locator: (any RedisLocator)? = nil,
+        succeedsAnother: Bool = false
     ) {
-        hadIncarnation = succeedsAnother
+        known = KnownIncarnation(news: news, succeedsAnother: succeedsAnother)
         self.loop = loop
         self.record = record
         isCluster = configuration.isCluster
@@ -95,7 +93,7 @@ final class CounterNode {
             loop: loop, configuration: connection, owner: self, locator: locator)
     }
 
-    deinit { giveHeldVerdicts() }
+    deinit { while !held.isEmpty { for call in held.take() { call() } } }
 
     func open() { connection?.open() }
 
@@ -149,7 +147,7 @@ final class CounterNode {
         if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
         var call = call
         call.isCluster = isCluster
-        call.notedMilliseconds = look?.notedMilliseconds ?? 0
+        call.notedMilliseconds = known.look?.notedMilliseconds ?? 0
         // One of another incarnation is refused before the script would look.
         if loop.now >= lookDueAt, call.incarnation == incarnation {
             call.look = .whole
@@ -243,21 +241,6 @@ final class CounterNode {
         }
     }
 
-    /// Makes a new connection after an answer that leaves this one without script or incarnation.
-    private func giveUp(on reply: RedisReply) {
-        guard case .error(let line) = reply else { return dropForGarbage() }
-        // A server that is busy or full has changed nothing; it is asked again soon.
-        if RedisServerError(line) == .refused {
-            complaints.ofLook = String(line.prefix(200))
-            return tellRefusal(line)
-        }
-        connection?.retire(because: .refusedByServer(String(line.prefix(200))))
-    }
-
-    private func dropForGarbage() {
-        connection?.drop(because: .protocolViolation(.unexpectedReply))
-    }
-
     // MARK: the incarnation
 
     /// Asks again where a reply contradicts the incarnation last known.
@@ -271,18 +254,32 @@ final class CounterNode {
         }
     }
 
-    /// The incarnation has ended. Whoever is told so gets a challenge for the next try, which has
-    /// to be sealed under the one that follows.
-    private func afterLook(_ verdict: @escaping () -> Void) {
-        heldVerdicts.append(verdict)
+    /// Calls `call` after a look that begins now or later.
+    private func afterLook(_ call: @escaping () -> Void) {
+        guard isConnected else { return call() }
+        held.hold(call, isLooking: isChecking)
         checkIncarnation()
-        if !isChecking { giveHeldVerdicts() }
     }
 
-    private func giveHeldVerdicts() {
-        let held = heldVerdicts
-        heldVerdicts = []
-        for verdict in held { verdict() }
+    private func lookEnded() {
+        for call in held.take() { call() }
+        // One of them may have begun the next look.
+        guard !held.isEmpty, !isChecking else { return }
+        if isConnected { checkIncarnation() } else { lookEnded() }
+    }
+
+    /// Whether a challenge of `incarnation` may be good although that is not the incarnation known
+    /// here: another worker, or another gateway, may have looked since.
+    func mayHaveBegun(_ incarnation: Incarnation) -> Bool {
+        isServing && known.mayHaveBegun(incarnation)
+    }
+
+    /// Looks whether the store is under `incarnation` by now, and calls `reply` once.
+    func look(for incarnation: Incarnation, reply: @escaping () -> Void) {
+        afterLook { [weak self] in
+            if let self, isConnected { known.asked(for: incarnation) }
+            reply()
+        }
     }
 
     /// Looks at the server. Commands that are sent afterwards are judged by what this finds,
@@ -291,15 +288,17 @@ final class CounterNode {
         guard isConnected, !isChecking || isForced, let connection else { return }
         isChecking = true
         checkDueAt = loop.now + checkPatience
-        let record = record
+        let (record, newsNumber) = (record, known.news.number)
         connection.send(lookCommand()) { [weak self] outcome in
             guard let self else { return }
             isChecking = false
-            defer { giveHeldVerdicts() }
+            defer { lookEnded() }
             // The answer about another record, in a slot that has moved away.
             guard record == self.record else { return }
             if case .reply(let reply) = outcome {
-                if let found = ServerLook(reply) { return adopt(found) }
+                if let found = ServerLook(reply) {
+                    return adopt(found, after: newsNumber, at: loop.now)
+                }
                 giveUp(on: reply)
             }
             // The next call looks.
@@ -309,14 +308,11 @@ final class CounterNode {
     }
 
     private func lookCommand() -> RedisCommand {
-        var earliest: Int64 = 0
-        if let look {
-            // The answer was under way for a moment, so that the server's clock is ahead of this.
-            earliest =
-                look.milliseconds + elapsedMilliseconds - Int64(ServerLife.stepMilliseconds)
-        }
+        // The answer was under way for a moment, so that the server's clock is ahead of this.
+        let earliest = moment.map { $0.milliseconds - Int64(ServerLife.stepMilliseconds) }
         return IncarnationScript.command(
-            record: record, isCluster: isCluster, since: look, earliestMilliseconds: earliest)
+            record: record, isCluster: isCluster, since: known.look,
+            earliestMilliseconds: earliest ?? 0)
     }
 
     /// The master's slots have changed. If the record stays, it is looked at again, because slots
@@ -324,18 +320,18 @@ final class CounterNode {
     func moveRecord(to name: [UInt8]) {
         if name != record {
             record = name
-            look = nil
+            known.forget()
+            found = nil
         }
         checkIncarnation(isForced: true)
     }
 
-    private func adopt(_ found: ServerLook) {
+    /// Takes what was found by a look that began when the news had come to `number`.
+    private func adopt(_ found: ServerLook, after number: UInt64, at instant: MonotonicInstant) {
         let isChanged = found.incarnation != incarnation
         // Before anything is sealed under the new one.
-        if isChanged, hadIncarnation { onLoss?() }
-        hadIncarnation = true
-        look = found
-        lookedAt = loop.now
+        if isChanged, known.hadOne { onLoss?() }
+        known.adopt(found, of: record, after: number, at: instant)
         complaints.ofLook = found.refusal
         if isChanged, isConnected { onStateChange?() }
     }
@@ -346,7 +342,8 @@ extension CounterNode: RedisConnectionOwner {
         if inquiry != nil { return inquiryStep(after: reply) }
         switch reply {
         case nil:
-            scriptDigest = nil
+            (scriptDigest, found) = (nil, nil)
+            handshakeNewsNumber = known.news.number
             return .send(lookCommand())
         case .error(let line):
             guard RightsInquiry.isNeeded(for: line) else {
@@ -356,7 +353,7 @@ extension CounterNode: RedisConnectionOwner {
             return inquiryStep(after: nil)
         case .some(let reply):
             if let found = ServerLook(reply) {
-                adopt(found)
+                self.found = (found, loop.now)
                 return .send(RedisCommand("SCRIPT", "LOAD", CounterScript.source))
             }
             if let digest = Self.digest(reply) {
@@ -379,11 +376,14 @@ extension CounterNode: RedisConnectionOwner {
     }
 
     func connectionBecameReady() {
+        if let found { adopt(found.look, after: handshakeNewsNumber, at: found.at) }
         isConnected = true
         checkDueAt = loop.now + checkPatience
         lookDueAt = loop.now
         isChecking = false
         isLoadingScript = false
+        // The record became another one during the handshake.
+        if known.look == nil { checkIncarnation() }
         onStateChange?()
     }
 

@@ -24,12 +24,15 @@ final class CounterServer: CounterMasters {
         set { node.onRefusal = newValue }
     }
 
-    init(loop: EventLoop, configuration: RedisCounterConfiguration, calls: CounterCalls) {
+    init(
+        loop: EventLoop, configuration: RedisCounterConfiguration, calls: CounterCalls,
+        news: IncarnationNews
+    ) {
         self.calls = calls
         sentinel = configuration.sentinel.map { RedisSentinel(loop: loop, configuration: $0) }
         node = CounterNode(
             loop: loop, configuration: configuration, connection: configuration.connection,
-            record: calls.layout.record(tag: nil), locator: sentinel)
+            record: calls.layout.record(tag: nil), news: news, locator: sentinel)
         node.onStateChange = { [weak self] in
             guard let self else { return }
             if isConnected { sentinel?.confirm() }
@@ -60,7 +63,7 @@ final class CounterServer: CounterMasters {
         node.close()
     }
 
-    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? { node.moment }
+    func node(keyID: KeyID?, challenge: Bytes16) -> CounterNode? { node }
 
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
         run(calls.advance(request, .whole), reply: reply)

@@ -26,12 +26,16 @@ public final class RedisCounters: CounterStore {
 
     /// Connects, and connects again whenever a connection is lost, until ``close()`` or until
     /// nobody holds this object any more. Call it, and everything else, on the loop's thread.
-    public init(loop: EventLoop, configuration: RedisCounterConfiguration) {
+    /// `news`: what the workers of this process share.
+    public init(
+        loop: EventLoop, configuration: RedisCounterConfiguration,
+        news: IncarnationNews = IncarnationNews()
+    ) {
         calls = CounterCalls(configuration)
         let masters: any CounterMasters =
             configuration.isCluster
-            ? CounterCluster(loop: loop, configuration: configuration, calls: calls)
-            : CounterServer(loop: loop, configuration: configuration, calls: calls)
+            ? CounterCluster(loop: loop, configuration: configuration, calls: calls, news: news)
+            : CounterServer(loop: loop, configuration: configuration, calls: calls, news: news)
         self.masters = masters
         masters.onStateChange = { [weak self] in self?.onStateChange?() }
         masters.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
@@ -43,12 +47,30 @@ public final class RedisCounters: CounterStore {
         masters.open()
     }
 
-    /// The time by which a challenge with this id, for this key or for any, is sealed and judged:
+    /// The time by which a challenge with this id, for this key or for any, is judged:
     /// the clock of the master that will keep it, extrapolated from its last answer. While that
     /// master cannot be reached, it is the last that was known; until it was first reached, it is
     /// nil.
     public func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
         masters.moment(keyID: keyID, challenge: challenge)
+    }
+
+    public func sealingMoment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+        masters.node(keyID: keyID, challenge: challenge)?.sealingMoment
+    }
+
+    public func mayHaveBegun(
+        _ incarnation: Incarnation, keyID: KeyID?, challenge: Bytes16
+    ) -> Bool {
+        masters.node(keyID: keyID, challenge: challenge)?.mayHaveBegun(incarnation) ?? false
+    }
+
+    public func look(
+        for incarnation: Incarnation, keyID: KeyID?, challenge: Bytes16,
+        reply: @escaping () -> Void
+    ) {
+        guard let node = masters.node(keyID: keyID, challenge: challenge) else { return reply() }
+        node.look(for: incarnation, reply: reply)
     }
 
     /// Whether at least one master can be asked.

@@ -6,7 +6,8 @@ import Settings
 extension CounterAccess {
     /// Counters in Redis: each worker has connections of its own.
     static func redis(_ settings: RedisSettings) -> CounterAccess {
-        CounterAccess(
+        let news = IncarnationNews()
+        return CounterAccess(
             isRemote: true,
             examine: { warn in
                 guard let configuration = try? RedisCounterConfiguration(settings) else { return }
@@ -17,7 +18,7 @@ extension CounterAccess {
             },
             open: { loop in
                 let counters = RedisCounters(
-                    loop: loop, configuration: try RedisCounterConfiguration(settings))
+                    loop: loop, configuration: try RedisCounterConfiguration(settings), news: news)
                 return OpenedCounters(counters) { [unowned counters] next in
                     guard case .redis(let redis) = next,
                         let configuration = try? RedisCounterConfiguration(redis)

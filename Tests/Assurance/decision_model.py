@@ -442,7 +442,9 @@ class Model:
         moment = gateway.store.moment(self.now)
         if moment is None:
             raise Refused("store_unavailable", "counters")
-        incarnation, now = moment
+        if challenge.incarnation != moment[0]:
+            gateway.store.look_for(challenge.incarnation, self.now)
+        incarnation, now = gateway.store.moment(self.now)
         if challenge.incarnation != incarnation:
             raise Refused("challenge_expired", "incarnation")
         if challenge.ends_at <= now:

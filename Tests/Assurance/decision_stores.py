@@ -83,6 +83,9 @@ class Embedded:
     def moment(self, now):
         return self.incarnation, now
 
+    def look_for(self, incarnation, now):
+        """There is nobody to ask."""
+
     def holds(self, key):
         return key in self.counters
 
@@ -233,6 +236,8 @@ class Shared:
         self.is_connected = False
         self.check_due = now + CHECK_INTERVAL
         self.look_due = 0
+        # The incarnations that are known not to be the server's.
+        self.ended = set()
 
     stop = kill = begin
 
@@ -271,9 +276,19 @@ class Shared:
             found = Record(server.incarnations, clock, server)
         server.data.record = found
         is_loss = self.look is not None and self.look.incarnation != found.incarnation
+        if is_loss:
+            self.ended.add(self.look.incarnation)
+        self.ended.discard(found.incarnation)
         self.look = Look(found, server.history, clock, now)
         if is_loss:
             self.on_loss()
+
+    def look_for(self, incarnation, now):
+        """Asks the server before a challenge is refused whose incarnation is not known."""
+        if self.is_connected and incarnation not in self.ended:
+            self.look_at_server(now)
+            if self.look.incarnation != incarnation:
+                self.ended.add(incarnation)
 
     def is_as_seen(self, record, clock, now):
         """A record that is older than what was seen came back from somewhere."""

@@ -57,8 +57,9 @@ final class RedisCounterBench {
     ) throws {
         self.server = server
         loop = try EventLoop()
+        let news = IncarnationNews()
         workers = (0..<workerCount).map { _ in
-            RedisCounters(loop: loop, configuration: configuration)
+            RedisCounters(loop: loop, configuration: configuration, news: news)
         }
         for worker in workers { worker.onStateChange = { [loop] in loop.stop() } }
     }

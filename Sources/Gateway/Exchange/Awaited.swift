@@ -17,6 +17,8 @@ enum Awaited {
     case keptBits
     /// The counter store's, which keeps a time of its own.
     case counter
+    /// The present incarnation of the counter store.
+    case incarnation
     case tokenLookup
     case tokenSpending
     /// Apple's.
@@ -28,8 +30,8 @@ enum Awaited {
     var isWrite: Bool {
         switch self {
         case .durableCounter, .enrolment, .keptBits: true
-        case .nothing, .key, .newerFloor, .inquiredKey, .signature, .user, .counter, .tokenLookup,
-            .tokenSpending, .device, .administration:
+        case .nothing, .key, .newerFloor, .inquiredKey, .signature, .user, .counter, .incarnation,
+            .tokenLookup, .tokenSpending, .device, .administration:
             false
         }
     }

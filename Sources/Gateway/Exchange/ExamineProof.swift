@@ -61,7 +61,7 @@ extension Exchange {
     /// `wait`: somebody was asked, and the reply says what was needed.
     private func satisfy(_ need: Need) throws(Refusal) -> Step {
         switch need {
-        case .evidence: try readProof()
+        case .evidence: if case .wait = try readProof() { return .wait }
         case .earlierUse: return try lookUpDeviceToken()
         case .device: return try askApple()
         case .key: return try findKey()
@@ -80,16 +80,17 @@ extension Exchange {
     }
 
     /// Reads the proof and binds it to this request.
-    private func readProof() throws(Refusal) {
+    private func readProof() throws(Refusal) -> Step {
         switch proofFacts.kind {
         case nil: break
-        case .assertion: try readAssertion()
+        case .assertion: return try readAssertion()
         case .sessionToken: try readSessionToken()
         case .developerToken: try readDeveloperToken()
         case .deviceToken: _ = try readDeviceToken()
         case .foreign:
             if case .foreign(let token) = proof { try readForeignToken(token.proof) }
         }
+        return .next
     }
 
     /// Checks the proof by the key that was looked up.

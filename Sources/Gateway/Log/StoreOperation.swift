@@ -12,7 +12,7 @@ enum StoreOperation: Int, CaseIterable {
     /// Nil for what no store answers.
     init?(_ awaited: Awaited) {
         switch awaited {
-        case .nothing, .signature, .device, .administration: return nil
+        case .nothing, .signature, .incarnation, .device, .administration: return nil
         case .key, .newerFloor, .inquiredKey: self = .find
         case .user: self = .findUser
         case .durableCounter: self = .advanceDurably

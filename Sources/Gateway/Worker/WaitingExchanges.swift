@@ -62,4 +62,26 @@ final class WaitingExchanges {
         }
         return wait.exchange.number == number ? wait.exchange : nil
     }
+
+    /// The answer of a counter store, which may come within the call; else nil, and `later` is
+    /// called with it if the exchange still waits.
+    func answer<Answer>(
+        for exchange: Exchange, as awaited: Awaited,
+        asking ask: (_ reply: @escaping (Answer) -> Void) -> Void,
+        later: @escaping (Exchange, Answer) -> Void
+    ) -> Answer? {
+        let number = exchange.number
+        var isInline = true
+        var answer: Answer?
+        ask { [unowned self] given in
+            if isInline {
+                answer = given
+            } else if let exchange = take(number, for: StoreOperation(awaited)) {
+                later(exchange, given)
+            }
+        }
+        isInline = false
+        if answer == nil { exchange.worker.wait(exchange, for: awaited) }
+        return answer
+    }
 }

@@ -13,7 +13,9 @@ extension Worker {
             // Spent in the registry, once forever: gateways need no clock in common but the day's.
             now = StoreMoment(incarnation: Incarnation(0), milliseconds: wallMilliseconds)
         case .assertion:
-            guard let current = counters.moment(keyID: keyID, challenge: id) else { return nil }
+            guard let current = counters.sealingMoment(keyID: keyID, challenge: id) else {
+                return nil
+            }
             now = current
         }
         let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)

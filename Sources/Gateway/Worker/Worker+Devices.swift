@@ -34,37 +34,25 @@ extension Worker {
     /// Whether the token was accepted before, or nil if the exchange will be resumed with that. A
     /// store that does not answer knows of none.
     func lookUpToken(for exchange: Exchange, _ id: Bytes16) -> Bool? {
-        let number = exchange.number
-        let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
-        var isInline = true
-        var isSpent: Bool?
-        counters.isTokenSpent(id, forMilliseconds: Int(life)) { [unowned self] answer in
-            if isInline {
-                isSpent = answer
-            } else if let exchange = waiting.take(number, for: .findToken) {
-                exchange.tokenWasLookedUp(isSpent: answer)
-            }
+        let life = tokenMemory(exchange)
+        return waiting.answer(for: exchange, as: .tokenLookup) {
+            counters.isTokenSpent(id, forMilliseconds: life, reply: $0)
+        } later: {
+            $0.tokenWasLookedUp(isSpent: $1)
         }
-        isInline = false
-        if isSpent == nil { wait(exchange, for: .tokenLookup) }
-        return isSpent
     }
 
     /// The counter store's verdict, or nil if the exchange will be resumed with it.
     func spendToken(for exchange: Exchange, _ id: Bytes16) -> CounterVerdict? {
-        let number = exchange.number
-        let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
-        var isInline = true
-        var verdict: CounterVerdict?
-        counters.spendToken(id, forMilliseconds: Int(life)) { [unowned self] answer in
-            if isInline {
-                verdict = answer
-            } else if let exchange = waiting.take(number, for: .spendToken) {
-                exchange.tokenWasSpent(answer)
-            }
+        let life = tokenMemory(exchange)
+        return waiting.answer(for: exchange, as: .tokenSpending) {
+            counters.spendToken(id, forMilliseconds: life, reply: $0)
+        } later: {
+            $0.tokenWasSpent($1)
         }
-        isInline = false
-        if verdict == nil { wait(exchange, for: .tokenSpending) }
-        return verdict
+    }
+
+    private func tokenMemory(_ exchange: Exchange) -> Int {
+        Int(exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0)
     }
 }

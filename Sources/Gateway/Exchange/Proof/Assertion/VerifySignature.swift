@@ -12,11 +12,28 @@ import Settings
 /// signature.
 extension Exchange {
     /// Gathers the evidence and binds it to this request and its challenge.
-    func readAssertion() throws(Refusal) {
+    func readAssertion() throws(Refusal) -> Step {
         let (evidence, clientData) = try gatherEvidence()
         proof = .assertion(.read(evidence))
-        if let challenge = evidence.challenge { try check(challenge, for: evidence.keyID) }
+        if let challenge = evidence.challenge {
+            if try isEarly(challenge, for: evidence.keyID) { return .wait }
+            try check(challenge)
+        }
         if let clientData { try check(clientData) }
+        return .next
+    }
+
+    /// The counter store was asked for its incarnation: what is known now decides.
+    func incarnationWasLookedUp() {
+        resume { () throws(Refusal) in
+            try satisfyJudgement { () throws(Refusal) in
+                let (evidence, clientData) = try gatherEvidence()
+                if let challenge = evidence.challenge { try check(challenge) }
+                if let clientData { try check(clientData) }
+                judgement.met(.evidence)
+                return .next
+            }
+        }
     }
 
     /// Has the signature checked by the key that was looked up, when the turn ends.
@@ -60,13 +77,30 @@ extension Exchange {
         if match.endpoint == .assertToken { try narrowAudience() }
     }
 
-    private func check(_ challenge: Challenge, for keyID: KeyID) throws(Refusal) {
+    /// Whether the exchange waits until the counter store has said if it is under the incarnation
+    /// of `challenge`, of which this worker has not heard.
+    private func isEarly(_ challenge: Challenge, for keyID: KeyID) throws(Refusal) -> Bool {
         guard challenge.purpose == .assertion else {
             throw Refusal(.challengeExpired, .purpose)
         }
         guard challenge.keyID == nil || challenge.keyID == keyID else {
             throw Refusal(.challengeExpired, .otherKey)
         }
+        let counters = worker.counters
+        let (incarnation, keyID, id) = (challenge.incarnation, challenge.keyID, challenge.id)
+        guard let known = counters.moment(keyID: keyID, challenge: id),
+            known.incarnation != incarnation,
+            counters.mayHaveBegun(incarnation, keyID: keyID, challenge: id)
+        else { return false }
+        let answer: Void? = worker.waiting.answer(for: self, as: .incarnation) { reply in
+            counters.look(for: incarnation, keyID: keyID, challenge: id) { reply(()) }
+        } later: { exchange, _ in
+            exchange.incarnationWasLookedUp()
+        }
+        return answer == nil
+    }
+
+    private func check(_ challenge: Challenge) throws(Refusal) {
         let now = worker.counters.moment(keyID: challenge.keyID, challenge: challenge.id)
         guard let now else { throw Refusal(.storeUnavailable, .counters) }
         // First: its end is by the clock of its own incarnation.

@@ -1,0 +1,66 @@
+import EventLoop
+import KeyStore
+
+/// What one worker knows of the incarnation of a master's counters: what it found at its last look,
+/// which incarnations have ended, and what the other workers have learned.
+struct KnownIncarnation {
+    let news: IncarnationNews
+    /// The finding of the last look.
+    private(set) var look: ServerLook?
+    /// True once there was one, here or at a master whose place this one took.
+    private(set) var hadOne: Bool
+    private var lookedAt = MonotonicInstant(nanoseconds: 0)
+    private var ended = EndedIncarnations()
+    /// The last item of ``news`` that the server was looked at after.
+    private var newsNumber: UInt64 = 0
+
+    init(news: IncarnationNews, succeedsAnother: Bool) {
+        self.news = news
+        hadOne = succeedsAnother
+    }
+
+    /// The incarnation, and the server's clock as it goes on here since the last look.
+    func moment(at now: MonotonicInstant) -> StoreMoment? {
+        look.map {
+            StoreMoment(
+                incarnation: $0.incarnation,
+                milliseconds: $0.milliseconds
+                    + Int64(now.nanoseconds(since: lookedAt) / 1_000_000))
+        }
+    }
+
+    /// What another worker has learned of the master of `record` since this one looked.
+    func newsMoment(of record: [UInt8], at now: MonotonicInstant) -> StoreMoment? {
+        news.item(of: record, after: newsNumber)?.moment(at: now)
+    }
+
+    /// Whether the master may be under `incarnation` by now, which the last look did not find.
+    func mayHaveBegun(_ incarnation: Incarnation) -> Bool {
+        incarnation != look?.incarnation && !ended.contains(incarnation)
+    }
+
+    /// The master was looked at because of a challenge of `incarnation`.
+    mutating func asked(for incarnation: Incarnation) {
+        if incarnation != look?.incarnation { ended.note(incarnation) }
+    }
+
+    /// Takes what was found by a look that began when ``news`` had come to `number`, and tells the
+    /// other workers if it is new.
+    mutating func adopt(
+        _ found: ServerLook, of record: [UInt8], after number: UInt64, at now: MonotonicInstant
+    ) {
+        let isChanged = found.incarnation != look?.incarnation
+        if isChanged, let look { ended.note(look.incarnation) }
+        ended.remove(found.incarnation)
+        newsNumber = max(newsNumber, number)
+        look = found
+        lookedAt = now
+        if isChanged, hadOne, let moment = moment(at: now) {
+            newsNumber = news.tell(record, moment, at: now)
+        }
+        hadOne = true
+    }
+
+    /// The record is another one now, of which nothing is known.
+    mutating func forget() { look = nil }
+}
