@@ -7,7 +7,7 @@ import Testing
 
 /// What workers know of an incarnation that another one has met.
 @Suite(
-    "News of an incarnation", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "News of an incarnation", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisNewsTests {
     private let id = Bytes16(word0: 0, word1: 77)
 

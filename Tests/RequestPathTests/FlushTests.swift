@@ -6,7 +6,7 @@ import Testing
 /// A Redis that is flushed while its connections stay: no worker is told.
 @Suite(
     "A flushed Redis", .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct FlushTests {
     /// Sends on a new connection, which any worker may take.
     private func send(
