@@ -236,7 +236,7 @@ static inline int sallyport_replace_regions(struct sallyport_region *regions, si
         // The entry may have become another's in between.
         if (__atomic_load_n(&regions[index].start, __ATOMIC_SEQ_CST) != start) continue;
         if (mmap((void *)start, length, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
             return 0;
     }
     return 1;

@@ -3,7 +3,7 @@ import CLinux
 
 /// A file on a file system that is memory (tmpfs), mapped and shared: what is stored is the
 /// kernel's at once and outlives the process, however it ends. No store waits for a disk. If
-/// another program cuts the file short, the process goes on, and ``isLost`` tells.
+/// another program removes the file or cuts it short, the process goes on, and ``isKept`` tells.
 @safe
 public final class MappedFile: @unchecked Sendable {
     private let file: OwnedFile
@@ -40,8 +40,9 @@ public final class MappedFile: @unchecked Sendable {
         unsafe munmap(memory, byteCountMax)
     }
 
-    /// True once a store found the file cut short: what is stored reaches no file any more.
-    public var isLost: Bool { group.isLost }
+    /// False once what is stored reaches no file that others find: a store found the file cut
+    /// short, or it was removed or replaced.
+    public var isKept: Bool { !group.isLost && file.isInPlace }
 
     public var path: String { file.path }
 

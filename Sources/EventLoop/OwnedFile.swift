@@ -17,14 +17,30 @@ public final class OwnedFile: Sendable {
     ) throws(IOError) {
         self.path = path
         self.draftPath = draftPath
-        _ = unsafe unlink(draftPath)
-        do throws(IOError) {
-            file = try File.open(draftPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
-            rights?.apply(to: file.raw)
-            try FileLock.take(file.raw, path)
-        } catch {
-            unsafe unlink(draftPath)
-            throw IOError(path, error.reason)
+        file = try Self.lockedDraft(draftPath, for: path, rights)
+    }
+
+    /// Between its making and its lock, another process may take a draft for one that a killed
+    /// process has left, and remove it. Then it is made once more.
+    private static func lockedDraft(
+        _ draftPath: String, for path: String, _ rights: FileRights?
+    ) throws(IOError) -> Descriptor {
+        var triesLeft = 100
+        while true {
+            _ = unsafe unlink(draftPath)
+            do throws(IOError) {
+                let file = try File.open(
+                    draftPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+                rights?.apply(to: file.raw)
+                try FileLock.take(file.raw, path)
+                if File.leads(draftPath, to: file.raw) { return file }
+                throw IOError(path, .locked)
+            } catch {
+                triesLeft -= 1
+                if error.reason == .locked, triesLeft > 0 { continue }
+                unsafe unlink(draftPath)
+                throw IOError(path, error.reason)
+            }
         }
     }
 
@@ -66,12 +82,5 @@ public final class OwnedFile: Sendable {
     public func discard() { _ = unsafe unlink(draftPath) }
 
     /// False if the file's name leads to another file, or to none.
-    public var isInPlace: Bool {
-        var own = stat()
-        var found = stat()
-        guard unsafe fstat(file.raw, &own) == 0, unsafe stat(path, &found) == 0 else {
-            return false
-        }
-        return own.st_dev == found.st_dev && own.st_ino == found.st_ino
-    }
+    public var isInPlace: Bool { File.leads(path, to: file.raw) }
 }

@@ -28,6 +28,9 @@ public final class RegularFile: Sendable {
     /// ``IOError/Reason/locked`` if another process holds the lock.
     public func lock() throws(IOError) { try FileLock.take(file.raw, path) }
 
+    /// False if the file's name leads to another file, or to none.
+    public var isInPlace: Bool { File.leads(path, to: file.raw) }
+
     /// The whole file, refused if it holds more than `byteCountMax` bytes. To be called once.
     public func read(byteCountMax: Int) throws(IOError) -> [UInt8] {
         try File.readAll(file.raw, path, byteCountMax: byteCountMax)

@@ -21,7 +21,7 @@ extension Stores {
     static func floors(_ settings: Settings, holds: (KeyID) -> Bool) -> FloorTable {
         let table = FloorTable(
             lifeMilliseconds: floorLife(settings), at: floorLocation(settings))
-        table.takeOver(now: monotonicMilliseconds, holds: holds)
+        table.takeOver(now: monotonicMilliseconds, isStart: true, holds: holds)
         table.bringToDisk(now: monotonicMilliseconds)
         return table
     }

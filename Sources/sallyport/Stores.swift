@@ -140,7 +140,7 @@ final class Stores {
     func close() {
         let state = embeddedCounters?.snapshot(nowMilliseconds: Self.monotonicMilliseconds)
         // What is kept nowhere else: the registry does what it was asked before it ends.
-        if ownership == nil { floors.settleAll() }
+        if ownership == nil { floors.settleAll(now: Self.monotonicMilliseconds) }
         floors.raise(in: registry, isWhole: true, now: Self.monotonicMilliseconds)
         registry.close()
         floors.close(now: Self.monotonicMilliseconds)

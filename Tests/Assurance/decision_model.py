@@ -19,6 +19,8 @@ from decision_stores import Challenge, Data, Embedded, Refused, Server, Shared, 
 WORD = (1 << 64) - 1
 # For how long a gateway remembers that the registry does not know a key.
 UNKNOWN_LIFE = 1_000
+# After a loss of the counter store, when records are looked up again, besides at once.
+LOOKS_AFTER_LOSS = 3_000, 20_000
 # Seconds: of a session token, and how far the clocks of gateways may be apart.
 TOKEN_LIFE, SKEW = 300, 5
 
@@ -132,6 +134,8 @@ class Gateway:
         self.floors = {}
         # The floors in the records that it has looked up.
         self.records = {}
+        # When all of them are looked up again.
+        self.looks = []
         # Until when it remembers that a key is unknown.
         self.unknown = {}
         if model.server is None:
@@ -144,10 +148,12 @@ class Gateway:
         self.unknown.pop(key, None)
 
     def settle_all(self):
-        """The counter store may have lost something: nothing that was accepted comes again."""
+        """The counter store may have lost something: nothing that was accepted comes again. Every
+        record is looked up again, and later once more: others tell the registry what they know."""
         for floor in self.floors.values():
             floor.settled = floor.highest
         self.records = {}
+        self.looks = [self.model.now + wait for wait in LOOKS_AFTER_LOSS]
 
     def floor(self, key, record_floor):
         """Up to where counters are refused: on every route, and on those without a window."""
@@ -165,6 +171,9 @@ class Gateway:
 
     def raise_floors(self, registry):
         """The registry, and every record that was looked up, learn of what has settled."""
+        if self.looks and self.looks[0] <= self.model.now:
+            self.looks = [look for look in self.looks if look > self.model.now]
+            self.records = {}
         for key, floor in list(self.floors.items()):
             floor.settle(self.model.now, self.model.floor_life)
             if floor.settled <= floor.raised or registry.is_away:
@@ -181,6 +190,7 @@ class Gateway:
         """What was accepted is in a file beside the registry, where there is one. It is settled at
         once, unless the counters know by themselves what may still come late."""
         self.records = {}
+        self.looks = []
         self.unknown = {}
         before, self.floors = self.floors, {}
         for key, old in before.items() if self.model.keeps_floors else ():

@@ -32,7 +32,7 @@ struct RevocationWatchTests {
 }
 
 /// Keeps what is told.
-private final class RecordedEvents: EventLog {
+final class RecordedEvents: EventLog {
     private let lines = Locked<[String]>([])
 
     func event(level: StaticString, _ name: StaticString, _ message: String) {

@@ -146,7 +146,7 @@ struct CounterHistory<Store: HistoricStore> {
             if trace.count > 1000 { trace.removeFirst(900) }
             guard store.takeLoss() else { continue }
             // The gateway's answer.
-            table.settleAll()
+            table.settleAll(now: now)
             for worker in workers { worker.cache.clear() }
             trace.append("loss")
         }
@@ -200,7 +200,7 @@ struct CounterHistory<Store: HistoricStore> {
 
     private mutating func restart(isClean: Bool) throws {
         if isClean, !Store.isInProcess {
-            table.settleAll()
+            table.settleAll(now: now)
             try raise()
         }
         let hours = Int64(pick(5)) - 2

@@ -195,19 +195,44 @@ final class FloorFileTests {
         #expect(held() == [key: 7])
     }
 
-    @Test("in memory that another program cuts short end no process, and are told")
-    func cutShort() throws {
+    @Test(
+        "in memory are made again, whole, if they are removed, replaced or cut short",
+        arguments: ["remove", "replace", "cut"])
+    func lostInMemory(_ harm: String) throws {
         let table = start()
         let key = generator.keyID()
+        let other = generator.keyID()
         table.note(key, 7, now: 0)
         #expect(table.makeRoom() == nil)
         let path = try #require(memoryPaths.first)
-        #expect(truncate(path, 0) == 0)
-        table.note(key, 8, now: 0)
-        #expect(table.makeRoom() == IOError(path, .cutShort))
-        // The copy on the disk has it.
-        table.bringToDisk(now: 0)
-        #expect(held() == [key: 8])
+        switch harm {
+        case "remove": #expect(unlink(path) == 0)
+        case "replace":
+            try Data("other".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+        default: #expect(truncate(path, 0) == 0)
+        }
+        table.note(other, 8, now: 0)
+        #expect(table.makeRoom() == nil)
+        #expect(memoryPaths == [path])
+        // No copy on the disk had them yet.
+        let place = FloorLocation(diskBase: base + "-none", memoryBase: memory.path(of: "floors"))
+        #expect(held(at: place) == [key: 7, other: 8])
+        table.note(key, 9, now: 0)
+        #expect(held(at: place) == [key: 9, other: 8])
+    }
+
+    @Test("in memory are made as soon as they can be")
+    func laterInMemory() throws {
+        let path = memory.path(of: "later")
+        let place = FloorLocation(diskBase: base, memoryBase: path + "/floors")
+        let table = start(at: place)
+        let key = generator.keyID()
+        table.note(key, 7, now: 0)
+        #expect(table.makeRoom()?.reason == .notFound)
+        #expect(mkdir(path, 0o700) == 0)
+        #expect(table.makeRoom() == nil)
+        let alone = FloorLocation(diskBase: base + "-none", memoryBase: path + "/floors")
+        #expect(held(at: alone) == [key: 7])
     }
 
     @Test("have the rights of the registry, as SQLite's log has")
@@ -250,7 +275,7 @@ final class FloorFileTests {
         #expect(table.highest(of: key) == 7)
     }
 
-    @Test("of a process that has ended are the next one's, and those of one that lives are not")
+    @Test("of an ended process are the next one's, and those of a living one are known to it")
     func takenOver() throws {
         let ended = generator.keyID()
         let living = generator.keyID()
@@ -260,16 +285,27 @@ final class FloorFileTests {
         #expect(neighbour.highest(of: ended) == 9)
         #expect(neighbour.floor(of: ended, known: 0, asOf: 0, now: 0)?.settled == 9)
         neighbour.note(living, 5, now: 0)
-        let next = start()
-        #expect(next.highest(of: ended) == nil)
-        #expect(next.highest(of: living) == nil)
-        #expect(held() == [ended: 9, living: 5])
+        // It may start before the registry has what the neighbour took over, and what it accepted.
+        let next = FloorTable(lifeMilliseconds: 1000, at: location, placeCountMax: 1 << 16)
+        next.takeOver(now: 0, isStart: true)
+        next.bringToDisk(now: 0)
+        #expect(next.floor(of: ended, known: 0, asOf: 0, now: 0)?.settled == 9)
+        #expect(next.floor(of: living, known: 0, asOf: 0, now: 0)?.settled == 5)
+        // Later what the neighbour accepts is its own.
+        let later = generator.keyID()
+        neighbour.note(later, 3, now: 0)
+        next.takeOver(now: 0)
+        #expect(next.highest(of: later) == nil)
+        #expect(held() == [ended: 9, living: 5, later: 3])
         #expect(paths.count == 2 && memoryPaths.count == 2)
-        // A file that is empty when it is closed leaves nothing behind.
-        next.close(now: 0)
+        // A file of which the registry has all leaves nothing behind.
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        raise(next, in: registry, now: 1000)
+        next.close(now: 1000)
         #expect(paths.count == 1 && memoryPaths.count == 1)
         neighbour.close(now: 0)
         #expect(paths.count == 1 && memoryPaths.count == 1)
+        registry.close()
     }
 
     @Test("are several where several processes were killed, and the highest counter counts")

@@ -89,7 +89,7 @@ final class FloorTableTests {
         let table = table()
         let key = try enrolled()
         table.note(key, 7, now: 0)
-        table.settleAll()
+        table.settleAll(now: 0)
         let number = table.newsNumber
         #expect(table.floor(of: key, known: 0, asOf: number, now: 0)?.settled == 7)
         table.note(key, 8, now: 1)
@@ -117,7 +117,7 @@ final class FloorTableTests {
     func lossOutdates() throws {
         let table = table()
         let before = table.newsNumber
-        table.settleAll()
+        table.settleAll(now: 0)
         // Nobody here has seen this key; another gateway may have accepted counters of it.
         let key = generator.keyID()
         #expect(table.floor(of: key, known: 3, asOf: before, now: 0) == nil)
@@ -126,6 +126,24 @@ final class FloorTableTests {
         let heard = try #require(news.withLock { $0.first })
         #expect(heard.floors.isEmpty)
         #expect(heard.number == table.newsNumber && heard.number > before + 1)
+    }
+
+    @Test("a loss makes records out of date once more, when others have told what they knew")
+    func lossOutdatesAgain() throws {
+        let table = table()
+        let key = generator.keyID()
+        table.settleAll(now: 100)
+        for time in [3100, 20_100] as [Int64] {
+            let number = table.newsNumber
+            table.raise(in: try HeldRegistry(), now: time - 1)
+            #expect(table.newsNumber == number)
+            table.raise(in: try HeldRegistry(), now: time)
+            #expect(table.newsNumber > number + 1)
+            #expect(table.floor(of: key, known: 3, asOf: number, now: time) == nil)
+        }
+        let last = table.newsNumber
+        table.raise(in: try HeldRegistry(), now: 1_000_000)
+        #expect(table.newsNumber == last)
     }
 
     @Test("so many floors at once leave the registry room for others, and all get there")

@@ -13,7 +13,14 @@ package final class FloorKeeper {
     private let registry: any Registry
     private let log: any EventLog
     private let writer: FloorWriter?
-    private var isKept = true
+    private var told = Trouble.none
+
+    /// What keeps accepted counters from outliving the process.
+    private enum Trouble {
+        case none
+        case disk
+        case memory
+    }
 
     package init(
         floors: FloorTable, registry: any Registry, log: any EventLog
@@ -41,30 +48,32 @@ package final class FloorKeeper {
         let memoryFailure = floors.makeRoom()
         if floors.isBehind {
             tell(
+                .disk,
                 "the last \(lag / 1000) s of accepted counters are not on the disk: "
                     + (floors.diskFailure?.description ?? "it does not answer")
                     + "; a power cut would lose them, and so would a kill if counters are not kept"
                     + " in memory (counters.floors_directory)")
         } else if let memoryFailure {
             tell(
+                .memory,
                 "\(memoryFailure); counters are kept on the disk alone, and a kill would lose those"
                     + " accepted in the last 0.1 s")
         } else {
-            tell(nil)
+            tell(.none, "")
         }
     }
 
     /// Ends the thread that writes, unless the disk keeps it.
     package func end() { writer?.stop(withinMilliseconds: Self.stopMilliseconds) }
 
-    private func tell(_ failure: String?) {
-        guard (failure == nil) != isKept else { return }
-        isKept.toggle()
-        if let failure {
-            log.event(level: "error", "floors_unkept", failure)
-        } else {
-            let path = floors.diskPath.map { " in \($0)" } ?? ""
-            log.event(level: "info", "floors_kept", "accepted counters are kept again" + path)
+    /// Once for each change.
+    private func tell(_ trouble: Trouble, _ words: String) {
+        guard trouble != told else { return }
+        told = trouble
+        guard trouble == .none else {
+            return log.event(level: "error", "floors_unkept", words)
         }
+        let path = floors.diskPath.map { " in \($0)" } ?? ""
+        log.event(level: "info", "floors_kept", "accepted counters are kept again" + path)
     }
 }

@@ -106,7 +106,7 @@ final class Worker {
                     health.worker(reachesCounters: isAvailable)
                 },
                 lost: { [unowned self] in
-                    hub.floors.settleAll()
+                    hub.floors.settleAll(now: loop.now.milliseconds)
                     // Other gateways have accepted counters that only the registry knows.
                     keyCache.clear()
                 },

@@ -21,19 +21,29 @@ public struct FloorInheritance: Sendable {
     /// floors is renamed, and kept for those who know what it is. A file that could not be read
     /// stays: another time, or another process, may be able to.
     ///
-    /// `own`: the paths of files of this process, which are not looked at.
-    init(takingOver location: FloorLocation, except own: [String]) {
+    /// - Parameters:
+    ///   - own: the paths of files of this process, which are not looked at.
+    ///   - readsLiving: reads the files of processes that live, too.
+    init(takingOver location: FloorLocation, except own: [String], readsLiving: Bool) {
         self.init(location)
-        for (base, isShared) in bases {
-            for path in names(base) where !own.contains(path) {
-                if FloorFileName.isDraftPath(path, beside: base) {
-                    removeDraft(path)
-                } else if FloorFileName.isPath(path, beside: base) {
-                    takeOver(path, isShared: isShared)
+        var isWhole = false
+        while !isWhole {
+            isWhole = true
+            for (base, isShared) in bases {
+                for path in names(base) where !own.contains(path) && !taken.contains(path) {
+                    if FloorFileName.isDraftPath(path, beside: base) {
+                        removeDraft(path)
+                    } else if FloorFileName.isPath(path, beside: base) {
+                        let isRead = takeOver(path, isShared: isShared, readsLiving: readsLiving)
+                        // Gone: another process has taken it over, and has it in its own.
+                        if !isRead, readsLiving { isWhole = false }
+                    }
                 }
             }
         }
     }
+
+    private var taken: [String] { files.map(\.path) }
 
     /// The floors in all files, also those of processes that live.
     public static func reading(_ location: FloorLocation) -> FloorInheritance {
@@ -55,6 +65,7 @@ public struct FloorInheritance: Sendable {
     /// could not be removed, still locked.
     func remove() -> [RegularFile] {
         files.filter { file in
+            guard file.isInPlace else { return false }
             do throws(IOError) {
                 try File.remove(file.path)
                 return false
@@ -62,6 +73,10 @@ public struct FloorInheritance: Sendable {
                 return error.reason != .notFound
             }
         }
+    }
+
+    private mutating func note(_ loss: FloorFileError) {
+        if !losses.contains(loss) { losses.append(loss) }
     }
 
     /// With those in directories that other users may write to marked.
@@ -75,7 +90,7 @@ public struct FloorInheritance: Sendable {
         } catch {
             // A directory in memory need not be there.
             if error.reason != .notFound || base == location.diskBase {
-                losses.append(.unreadable(error))
+                note(.unreadable(error))
             }
             return []
         }
@@ -87,22 +102,27 @@ public struct FloorInheritance: Sendable {
         try? File.remove(path)
     }
 
-    private mutating func takeOver(_ path: String, isShared: Bool) {
+    /// False if there is nothing any more.
+    private mutating func takeOver(_ path: String, isShared: Bool, readsLiving: Bool) -> Bool {
         do throws(FloorFileError) {
-            guard let file = try open(path, isShared: isShared) else { return }
+            guard let file = try open(path, isShared: isShared) else { return false }
             do throws(IOError) {
                 try file.lock()
             } catch {
                 // The other process lives, or was faster.
-                if error.reason == .locked { return }
-                throw .unreadable(error)
+                guard error.reason == .locked else { throw .unreadable(error) }
+                if readsLiving { floors += try contents(of: file) }
+                return true
             }
+            // A process that lives has put another in its place and let go of this one.
+            guard file.isInPlace else { return false }
             floors += try contents(of: file)
             files.append(file)
         } catch {
-            losses.append(error)
+            note(error)
             if case .foreign = error { try? File.rename(path, to: path + ".unread") }
         }
+        return true
     }
 
     /// False if there is nothing any more.
@@ -111,7 +131,7 @@ public struct FloorInheritance: Sendable {
             guard let file = try open(path, isShared: isShared) else { return false }
             floors += try contents(of: file)
         } catch {
-            losses.append(error)
+            note(error)
         }
         return true
     }

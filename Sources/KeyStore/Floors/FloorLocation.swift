@@ -23,8 +23,6 @@ public struct FloorLocation: Sendable {
     /// has any; all are read, because another process may have used another.
     let memoryBases: [String]
     let hasMemory: Bool
-    /// The reason why there is no file in the directory that was asked for.
-    let memoryFailure: IOError?
     /// The rights of the registry, which the files get, too.
     let rights: FileRights?
 
@@ -41,9 +39,7 @@ public struct FloorLocation: Sendable {
         case .path(let path): chosen = path
         case .none: chosen = nil
         }
-        let obstacle = chosen.flatMap(Self.obstacle)
-        memoryFailure = obstacle
-        hasMemory = chosen != nil && obstacle == nil
+        hasMemory = chosen != nil
         let directories = [chosen].compactMap(\.self) + standard.filter { $0 != chosen }
         memoryBases = directories.map { "\($0)/\(name)" }
     }
@@ -59,7 +55,6 @@ public struct FloorLocation: Sendable {
         self.rights = rights
         memoryBases = [memoryBase].compactMap(\.self)
         hasMemory = memoryBase != nil
-        memoryFailure = nil
     }
 
     /// Why no file can be made in memory there.

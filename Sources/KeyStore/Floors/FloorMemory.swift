@@ -20,6 +20,7 @@ final class FloorMemory: Sendable {
     /// The file grows by so many places: 64 KiB, which a request can wait for.
     private static let growthCount = 1024
 
+    /// A draft without any key, until ``publish()``.
     init(
         _ name: FloorFileName, rights: FileRights?, placeCountMax: Int
     ) throws(IOError) {
@@ -30,7 +31,6 @@ final class FloorMemory: Sendable {
         do throws(IOError) {
             try file.grow(fromByteCount: 0, to: FloorForm.placeByteCount)
             file.store(FloorForm.magic, atWord: 0)
-            try file.publish()
         } catch {
             file.discard()
             throw error
@@ -39,12 +39,27 @@ final class FloorMemory: Sendable {
 
     var path: String { file.path }
 
+    /// Gives the file its name, in place of what has that.
+    func publish() throws(IOError) {
+        do throws(IOError) {
+            try file.publish()
+        } catch {
+            file.discard()
+            throw error
+        }
+    }
+
+    /// Removes the file, if it is still this one.
+    func remove() { if isKept { try? File.remove(path) } }
+
+    /// False once it has to be made again: it was cut short, removed or replaced.
+    var isKept: Bool { file.isKept }
+
     /// Makes room ahead of keys to come, so that requests need not, and tries again if there was
     /// none: for a slow timer. `placeCount`: the places taken so far. Returns what keeps the file
     /// from growing.
     func makeRoom(placeCount: Int) -> IOError? {
-        if file.isLost { return IOError(path, .cutShort) }
-        return room.withLock { room in
+        room.withLock { room in
             room.failure = nil
             let wanted = min(placeCount + Self.growthCount, placeCountMax)
             while room.capacity < wanted, room.failure == nil { grow(&room) }

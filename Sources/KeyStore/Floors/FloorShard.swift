@@ -4,7 +4,9 @@ import Bytes
 /// The highest accepted counters of a share of the keys; only ever touched under its lock.
 struct FloorShard: Sendable {
     private let life: Int64
-    private let files: FloorFiles
+    /// Nil if there is no file.
+    private let freePlaces: FloorPlaces?
+    private var memory: FloorMemory?
     private var index = KeyIndex()
     private var keys: [KeyID] = []
     private var highest: [UInt32] = []
@@ -26,7 +28,7 @@ struct FloorShard: Sendable {
     /// The keys whose highest counter is stored in memory that outlives the process, as far as
     /// there is such memory.
     private var isInMemory: [Bool] = []
-    /// The keys whose highest counter is not on its way to the disk.
+    /// True if the highest counter has changed since ``takeChanges(all:)``.
     private var isChanged: [Bool] = []
     private var changedKeys: [KeyID] = []
     private var clearedPlaces: [Int32] = []
@@ -38,9 +40,15 @@ struct FloorShard: Sendable {
     /// The latest that was ever heard: threads come with times a little apart.
     private var clock = Int64.min
 
-    init(life: Int64, files: FloorFiles) {
+    init(life: Int64, places: FloorPlaces?) {
         self.life = life
-        self.files = files
+        freePlaces = places
+    }
+
+    /// From now on counters are stored in `memory`, and so are those that are known.
+    mutating func move(to memory: FloorMemory) {
+        self.memory = memory
+        for entry in keys.indices { storeInMemory(entry) }
     }
 
     var keyCount: Int { keys.count }
@@ -96,6 +104,9 @@ struct FloorShard: Sendable {
         leftIn.raiseAll(to: number)
     }
 
+    /// No record that is older than news `number` is good any more.
+    mutating func forgetRecords(in number: UInt64) { leftIn.raiseAll(to: number) }
+
     /// Floors that the registry does not have, of the next `stepCount` entries, as long as fewer
     /// than `offeredCountMax` are on their way.
     mutating func due(
@@ -144,45 +155,30 @@ struct FloorShard: Sendable {
         }
     }
 
-    /// What has changed since this was asked last, for the copy on the disk.
-    mutating func takeChanges() -> FloorDisk.Changes {
+    /// What has changed since this was asked last, for the copy on the disk. For a new copy, `all`
+    /// that is known.
+    mutating func takeChanges(all: Bool) -> FloorDisk.Changes {
         var changes = FloorDisk.Changes(cleared: clearedPlaces)
-        changes.stored.reserveCapacity(changedKeys.count)
-        for keyID in changedKeys {
-            // It may have left, or have no place.
-            guard let entry = index.position(of: keyID, in: keys), isChanged[entry] else {
-                continue
-            }
+        // Of the keys that have changed, one may have left.
+        let entries =
+            all
+            ? Array(keys.indices)
+            : changedKeys.compactMap { index.position(of: $0, in: keys) }.filter { isChanged[$0] }
+        changes.stored.reserveCapacity(entries.count)
+        for entry in entries {
             isChanged[entry] = false
-            if places[entry] > 0 { changes.stored.append((places[entry], keyID, highest[entry])) }
+            guard places[entry] > 0 else { continue }
+            changes.stored.append((places[entry], keys[entry], highest[entry]))
         }
-        forgetChanges()
-        return changes
-    }
-
-    /// Everything, for a new copy on the disk.
-    mutating func takeAll() -> FloorDisk.Changes {
-        var changes = FloorDisk.Changes(cleared: clearedPlaces)
-        changes.stored.reserveCapacity(keys.count)
-        for entry in keys.indices {
-            isChanged[entry] = false
-            if places[entry] > 0 {
-                changes.stored.append((places[entry], keys[entry], highest[entry]))
-            }
-        }
-        forgetChanges()
-        return changes
-    }
-
-    private mutating func forgetChanges() {
         changedKeys.removeAll(keepingCapacity: changedKeys.count < 1024)
         clearedPlaces = []
         changedSince = .max
+        return changes
     }
 
     private mutating func store(_ entry: Int) {
-        guard let free = files.places else { return }
-        if places[entry] < 0 { places[entry] = free.take() }
+        guard let freePlaces else { return }
+        if places[entry] < 0 { places[entry] = freePlaces.take() }
         guard places[entry] >= 0 else { return }
         storeInMemory(entry)
         guard !isChanged[entry] else { return }
@@ -192,7 +188,7 @@ struct FloorShard: Sendable {
     }
 
     private mutating func storeInMemory(_ entry: Int) {
-        guard let memory = files.memory else { return }
+        guard let memory else { return }
         isInMemory[entry] = memory.store(highest[entry], of: keys[entry], at: places[entry])
     }
 
@@ -212,7 +208,7 @@ struct FloorShard: Sendable {
         raised.append(0)
         isOffered.append(false)
         places.append(-1)
-        isInMemory.append(files.memory == nil)
+        isInMemory.append(memory == nil)
         isChanged.append(false)
         index.insert(keys.count - 1, in: keys)
         return keys.count - 1
@@ -221,7 +217,7 @@ struct FloorShard: Sendable {
     /// The last entry moves into the gap, so that the arrays stay dense.
     private mutating func remove(_ entry: Int) {
         if places[entry] > 0 {
-            files.memory?.clear(places[entry])
+            memory?.clear(places[entry])
             clearedPlaces.append(places[entry])
         }
         index.remove(entry, in: keys)
@@ -254,11 +250,4 @@ struct FloorShard: Sendable {
         isInMemory.removeLast()
         isChanged.removeLast()
     }
-}
-
-/// The files of a ``FloorTable``, as its shards need them.
-struct FloorFiles: Sendable {
-    /// Nil if there is no file.
-    var places: FloorPlaces?
-    var memory: FloorMemory?
 }

@@ -32,17 +32,27 @@ public final class FloorTable: Sendable {
     /// All keys are looked at in so many looks.
     private static let lookCount = 16
 
+    /// After a loss of the counter store, other gateways may still give the registry what they had
+    /// accepted before: at these times, in milliseconds, every record is looked up again. Within
+    /// the first, all that a gateway of some thousand keys has to give is there; within the last,
+    /// that of any.
+    private static let looksAfterLoss: [Int64] = [3_000, 20_000]
+
     private let location: FloorLocation?
-    private let files: FloorFiles
-    private let memoryFailure: IOError?
+    private let placeCountMax: Int
     /// Nil for memory alone.
+    private let places: FloorPlaces?
     private let copy: FloorCopy?
+    /// Nil if there is to be no file in memory.
+    private let memoryName: FloorFileName?
+    private let memory = Locked<FloorMemory?>(nil)
     /// The paths of this process's files.
     private let paths: [String]
     private let behind = Atomic(false)
     private let losses = Locked(Losses())
     private let shards: [Locked<FloorShard>]
     private let teller = Locked(Teller())
+    private let pendingLooks = Locked<[Int64]>([])
 
     private struct Losses {
         var last: [FloorFileError] = []
@@ -68,52 +78,61 @@ public final class FloorTable: Sendable {
 
     package init(lifeMilliseconds: Int64, at location: FloorLocation?, placeCountMax: Int) {
         self.location = location
-        var files = FloorFiles()
-        var failure = location?.memoryFailure
-        var paths: [String] = []
-        var copy: FloorCopy?
-        if let location {
-            let number = RandomBytes.word()
-            let places = FloorPlaces(countMax: placeCountMax)
-            files.places = places
-            if location.hasMemory, let base = location.memoryBases.first {
-                let name = FloorFileName(base: base, number: number)
-                paths.append(name.path)
-                do throws(IOError) {
-                    files.memory = try FloorMemory(
-                        name, rights: location.rights, placeCountMax: placeCountMax)
-                } catch {
-                    failure = error
-                }
-            }
-            let name = FloorFileName(base: location.diskBase, number: number)
-            paths.append(name.path)
-            copy = FloorCopy(FloorDisk(name, rights: location.rights), places: places)
+        self.placeCountMax = placeCountMax
+        let number = RandomBytes.word()
+        memoryName = location.flatMap { location in
+            location.hasMemory
+                ? location.memoryBases.first.map { FloorFileName(base: $0, number: number) } : nil
         }
-        self.files = files
-        self.paths = paths
-        self.copy = copy
-        memoryFailure = failure
-        shards = (0..<Self.shardCount).map { [files] _ in
-            Locked(FloorShard(life: max(0, lifeMilliseconds), files: files))
+        let places = location.map { _ in FloorPlaces(countMax: placeCountMax) }
+        self.places = places
+        let diskName = location.map { FloorFileName(base: $0.diskBase, number: number) }
+        paths = [memoryName?.path, diskName?.path].compactMap(\.self)
+        if let diskName, let places {
+            copy = FloorCopy(FloorDisk(diskName, rights: location?.rights), places: places)
+        } else {
+            copy = nil
         }
+        shards = (0..<Self.shardCount).map { _ in
+            Locked(FloorShard(life: max(0, lifeMilliseconds), places: places))
+        }
+        // Told and tried again by ``makeRoom()``.
+        try? renewMemory()
+    }
+
+    /// Makes the file in memory, with all that is known.
+    private func renewMemory() throws(IOError) {
+        guard let memoryName else { return }
+        let fresh = try FloorMemory(
+            memoryName, rights: location?.rights, placeCountMax: placeCountMax)
+        for shard in shards { shard.withLock { $0.move(to: fresh) } }
+        try fresh.publish()
+        memory.withLock { $0 = fresh }
     }
 
     /// Takes over what processes that have ended have left: at the start, and now and then, because
-    /// others may end later. `holds`: whether the counter store goes on with a key, and so knows
-    /// itself what may still come late. Blocks.
-    public func takeOver(now: Int64, holds: (KeyID) -> Bool = { _ in false }) {
+    /// others may end later. Blocks.
+    ///
+    /// - Parameters:
+    ///   - isStart: also knows from now on what living processes have accepted. They may have taken
+    ///     over from processes that have ended, and the registry may not have it yet.
+    ///   - holds: whether the counter store goes on with a key, and so knows itself what may still
+    ///     come late.
+    public func takeOver(
+        now: Int64, isStart: Bool = false, holds: (KeyID) -> Bool = { _ in false }
+    ) {
         guard let location else { return }
-        let inheritance = FloorInheritance(takingOver: location, except: paths)
+        let inheritance = FloorInheritance(
+            takingOver: location, except: paths, readsLiving: isStart)
         losses.withLock { losses in
             if losses.last != inheritance.losses { losses.untold += inheritance.losses }
             losses.last = inheritance.losses
         }
-        guard !inheritance.files.isEmpty else { return }
         for (keyID, counter) in inheritance.floors {
             let kind: AcceptedCounter = holds(keyID) ? .heard : .settled
             shard(keyID).withLock { $0.note(keyID, counter, as: kind, now: now) }
         }
+        guard !inheritance.files.isEmpty else { return }
         copy?.inherit(inheritance)
         bringToDisk(now: now, isWhole: true)
     }
@@ -153,20 +172,38 @@ public final class FloorTable: Sendable {
 
     /// The counter store has lost what it knew: nothing that was accepted comes again, inside a
     /// window or not. Whoever holds a record looks it up again, also if a request waits with it:
-    /// others have accepted counters that only the registry knows.
-    public func settleAll() {
-        let number = teller.withLock { teller in
+    /// others have accepted counters that only the registry knows, or will know soon.
+    public func settleAll(now: Int64) {
+        let number = tellOfAll()
+        for shard in shards { shard.withLock { $0.settleAll(in: number) } }
+        pendingLooks.withLock { $0 = Self.looksAfterLoss.map { now + $0 } }
+    }
+
+    /// Tells every cache that all records have to be looked up again. Returns the news' number.
+    private func tellOfAll() -> UInt64 {
+        teller.withLock { teller in
             teller.number += 2
             let news = News(number: teller.number, floors: [])
             for handler in teller.handlers { handler(news) }
             return teller.number
         }
-        for shard in shards { shard.withLock { $0.settleAll(in: number) } }
+    }
+
+    private func lookAgainAfterLoss(now: Int64) {
+        let isDue = pendingLooks.withLock { looks in
+            guard let first = looks.first, first <= now else { return false }
+            looks.removeAll { $0 <= now }
+            return true
+        }
+        guard isDue else { return }
+        let number = tellOfAll()
+        for shard in shards { shard.withLock { $0.forgetRecords(in: number) } }
     }
 
     /// Gives the registry what it does not have: for a slow timer. What is too much at once waits
     /// for the next time, but for `isWhole`.
     public func raise(in registry: any Registry, isWhole: Bool = false, now: Int64) {
+        lookAgainAfterLoss(now: now)
         var due: [(keyID: KeyID, counter: UInt32)] = []
         for shard in shards {
             due += shard.withLock { shard in
@@ -186,16 +223,21 @@ public final class FloorTable: Sendable {
         }
     }
 
-    /// Makes room in memory for keys to come; for a slow timer. What it returns keeps counters of
-    /// further keys, or of all, from the file in memory, so that a kill loses those that are not on
-    /// the disk yet.
+    /// Makes room in memory for keys to come, and makes the file there again if it is gone; for a
+    /// slow timer. What it returns keeps counters of further keys, or of all, from that file, so
+    /// that a kill loses those that are not on the disk yet.
     public func makeRoom() -> IOError? {
-        guard let places = files.places else { return nil }
+        guard let places else { return nil }
         if places.isFull {
             return IOError(
                 paths.first ?? "floors", .tooLarge(byteCountMax: FloorForm.byteCountMax))
         }
-        return files.memory?.makeRoom(placeCount: places.count) ?? memoryFailure
+        do throws(IOError) {
+            if memory.withLock({ $0?.isKept }) != true { try renewMemory() }
+        } catch {
+            return error
+        }
+        return memory.withLock(\.self)?.makeRoom(placeCount: places.count)
     }
 
     /// The path of the copy on the disk; nil if there is none.
@@ -219,7 +261,7 @@ public final class FloorTable: Sendable {
         for shard in shards {
             let (changes, since) = shard.withLock { shard in
                 let since = shard.changedSince
-                return (all ? shard.takeAll() : shard.takeChanges(), since)
+                return (shard.takeChanges(all: all), since)
             }
             news.since = min(news.since, since)
             news.changes.stored += changes.stored
@@ -253,7 +295,7 @@ public final class FloorTable: Sendable {
         bringToDisk(now: now, isWhole: true)
         guard keyCount == 0 else { return }
         copy?.remove()
-        if let path = files.memory?.path { try? File.remove(path) }
+        memory.withLock { $0?.remove() }
     }
 
     /// The registry has them: first the caches are told, then keys may leave.

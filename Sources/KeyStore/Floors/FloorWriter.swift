@@ -16,7 +16,7 @@ public final class FloorWriter {
     /// What a killed process loses that has no file in memory.
     private static let interval = Duration.milliseconds(100)
     /// Turns between two looks for processes that have ended.
-    private static let takeOverTurnCount = 50
+    private static let takeOverTurnCount = 10
 
     public init(_ floors: FloorTable) throws {
         let stopping = try Mailbox<Void>(countMax: 1)
