@@ -153,11 +153,11 @@ enum MetricsPage {
             page.sample([("phase", phase.name)], count)
         }
         page.family("sallyport_connections", .gauge, help: "Client connections that are open.")
-        for (index, meter) in hub.meters.enumerated().dropLast() {
+        for (index, meter) in hub.workerMeters.enumerated() {
             page.sample([("worker", "\(index)")], meter.connectionCount)
         }
         page.family("sallyport_tunnels", .gauge, help: "WebSockets that are open.")
-        for (index, meter) in hub.meters.enumerated().dropLast() {
+        for (index, meter) in hub.workerMeters.enumerated() {
             page.sample([("worker", "\(index)")], meter.tunnelCount)
         }
     }

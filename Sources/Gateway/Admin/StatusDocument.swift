@@ -82,8 +82,8 @@ struct StatusDocument {
         writer.member("workers", int: Int64(hub.meters.count - 1))
         writer.member("draining", bool: hub.health.isDraining)
         writer.member(
-            "connections", int: hub.meters.dropLast().reduce(0) { $0 + $1.connectionCount })
-        writer.member("tunnels", int: hub.meters.dropLast().reduce(0) { $0 + $1.tunnelCount })
+            "connections", int: hub.workerMeters.reduce(0) { $0 + $1.connectionCount })
+        writer.member("tunnels", int: hub.workerMeters.reduce(0) { $0 + $1.tunnelCount })
         if let usage = ProcessUsage.read() {
             let startedAt = Int64(usage.startedAtNanoseconds / 1_000_000_000)
             writer.member("started", string: WallClock.timestamp(seconds: startedAt))

@@ -13,8 +13,7 @@ import Telemetry
 extension StatusPage {
     static func routes(_ document: StatusDocument) -> String {
         let buckets = RequestBucket.allCases
-        // Operators' requests are the control thread's.
-        let workers = document.hub.meters.dropLast()
+        let workers = document.hub.workerMeters
         let rows = MetricsPage.meters(workers).map { route, meters -> [String] in
             let counts = buckets.map { bucket in
                 meters.reduce(0) {
@@ -143,7 +142,7 @@ extension StatusPage {
 
     private static func process(_ document: StatusDocument) -> [[String]] {
         let hub = document.hub
-        let workers = hub.meters.dropLast()
+        let workers = hub.workerMeters
         var rows = [
             ["version", "\(hub.version) with OpenSSL \(TLSLibrary.version)"],
             ["workers", "\(workers.count)"],

@@ -14,8 +14,8 @@ enum StatusSampler {
 
     static func sample(_ hub: Hub, at now: MonotonicInstant) {
         let gateway = gatewayCounters(hub)
-        // The control thread serves operators, of whom the history does not tell.
-        let routes = MetricsPage.meters(hub.meters.dropLast()).map {
+        // The history does not tell of operators.
+        let routes = MetricsPage.meters(hub.workerMeters).map {
             ($0.route, counters(of: $0.meters))
         }
         let versions = versionCounters(hub)

@@ -78,13 +78,13 @@ extension Gateway {
         for mailbox in workerMailboxes { _ = mailbox.post(.handOver(kept)) }
     }
 
-    /// The control thread's own listener goes last; its loop ends with its connections.
+    /// The admin listeners go last. When the admin thread has ended, the control thread does.
     func handOverControl() {
         // From here on nothing here listens to signals: they wait for the next program.
         SignalWatch.hold()
         supervision?.lastBeat()
         control?.log.event(level: "info", "upgrading", "every worker has drained")
-        control?.receive(.handOver(kept))
+        _ = adminMailbox.post(.handOver(kept))
     }
 
     /// Busy clients keep their connection for longer than they pause: so they are told with an

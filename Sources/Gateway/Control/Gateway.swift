@@ -7,7 +7,8 @@ public import KeyStore
 import Settings
 import Telemetry
 
-/// The running gateway: worker threads, and the control thread that starts, reloads and stops them.
+/// The running gateway: worker threads, the admin thread that answers operators and probes, and the
+/// control thread that starts, reloads and stops them.
 public final class Gateway {
     let hub: Hub
     var site: Site
@@ -69,10 +70,10 @@ public final class Gateway {
         workerCount = settings.workerCount
         self.listeners = listeners
         self.configurationReader = configurationReader
-        generations = Array(repeating: 0, count: workerCount + 1)
+        generations = Array(repeating: 0, count: Hub.threadCount(forWorkers: workerCount))
         hub = Hub(
             registry: registry, counters: counters, floors: floors,
-            meters: (0...workerCount).map { _ in WorkerMeter() },
+            meters: generations.map { _ in WorkerMeter() },
             logs: logs,
             signals: SignalTallies(subjectCountMax: settings.signals.subjectCountMax),
             version: version, administration: administration,
@@ -87,7 +88,7 @@ public final class Gateway {
             pseudonymKeys: configuration.pseudonymKeys.map(\.bytes), generation: 0,
             ticketKeys: ticketKeys, rollouts: rolloutRegister, issuerKeys: hub.issuerKeys)
         reports = try Mailbox(countMax: Self.reportCountMax)
-        mailboxes = try (0...workerCount).map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
+        mailboxes = try generations.map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
         // Before any worker has a key in its cache: none keeps one that has changed unheard.
         registry.onChange { [mailboxes, logs = hub.logs] change in
             if change == .replaced {
@@ -119,8 +120,8 @@ public final class Gateway {
         }
         SignalWatch.ignoreBrokenPipes()
         try prepareCapture(site.settings)
-        let control = try Worker(
-            index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
+        let index = mailboxes.count - 1
+        let control = try Worker(index: index, site: site, hub: hub, mailbox: mailboxes[index])
         self.control = control
         let apple = AppleService(loop: control.loop, meter: hub.apple, log: hub.logs)
         apple.use(try apple.change(to: site.settings.apple))
@@ -180,8 +181,9 @@ public final class Gateway {
         return next
     }
 
-    /// The workers' mailboxes, without the control thread's.
-    var workerMailboxes: [Mailbox<WorkerMessage>] { Array(mailboxes.dropLast()) }
+    /// The workers' mailboxes, without the admin thread's and the control thread's.
+    var workerMailboxes: [Mailbox<WorkerMessage>] { Array(mailboxes.prefix(workerCount)) }
+    var adminMailbox: Mailbox<WorkerMessage> { mailboxes[workerCount] }
     var isDraining: Bool { hub.health.isDraining }
     var currentSite: Site { site }
     var logs: LogWriters { hub.logs }
@@ -192,6 +194,7 @@ public final class Gateway {
 
     private func receive(_ report: WorkerReport) {
         switch report {
+        case .stopped(workerCount): control?.loop.stop()
         case .stopped: workerStopped()
         case .beat(let worker, let number):
             supervision?.workerAnswered(worker, number, site: site)
@@ -205,26 +208,30 @@ public final class Gateway {
         }
     }
 
-    /// Either every worker runs, or none does and the first one's failure is thrown.
+    /// Either every worker and the admin thread run, or none does and the first one's failure is
+    /// thrown.
     private func startWorkers() throws {
         do {
-            for index in 0..<workerCount {
+            for index in 0...workerCount {
                 let (site, hub, mailbox, reports) = (site, hub, mailboxes[index], reports)
                 let thread = try Thread.spawn(
-                    name: "worker-\(index)",
+                    name: index < workerCount ? "worker-\(index)" : "admin",
                     preparing: {
                         try Worker(index: index, site: site, hub: hub, mailbox: mailbox)
                     }
                 ) { worker in
                     worker.run()
-                    _ = reports.post(.stopped)
+                    _ = reports.post(.stopped(worker: index))
                 }
                 threads.append(thread)
             }
         } catch {
             for mailbox in mailboxes { _ = mailbox.post(.drain) }
             for thread in threads { thread.join() }
-            throw StartFailure("worker \(threads.count + 1) of \(workerCount): \(error)")
+            throw StartFailure(
+                threads.count < workerCount
+                    ? "worker \(threads.count + 1) of \(workerCount): \(error)"
+                    : "the admin thread: \(error)")
         }
         runningCount = workerCount
     }
@@ -298,7 +305,7 @@ public final class Gateway {
         if runningCount == 0 {
             if upgrade.step == .handingOver { return handOverControl() }
             control?.log.event(level: "info", "stopped", "every worker has drained")
-            finishExports { [unowned self] in control?.loop.stop() }
+            finishExports { [adminMailbox] in _ = adminMailbox.post(.stop) }
         }
     }
 

@@ -60,15 +60,16 @@ public final class Listeners {
         files = [:]
     }
 
-    /// The sockets of the start by worker, the control thread's last; once.
+    /// The sockets of the start by thread, as ``bind(_:generation:names:)`` gives them; once.
     func takeInitial() -> [[BoundListener]] {
         defer { initial = [] }
         return initial
     }
 
-    /// One socket for each worker and app listener, the control thread's for the admin listeners;
-    /// none where the address is served already. Either all are opened or none. The workers are to
-    /// be told, and ``closed(upTo:)`` called when they have done as told.
+    /// One socket for each worker and app listener, and the admin thread's for the admin listeners;
+    /// none for the control thread, and none where the address is served already. Either all are
+    /// opened or none. The workers are to be told, and ``closed(upTo:)`` called when they have done
+    /// as told.
     ///
     /// `names`: what those of `settings` stand for, so that nothing has to be resolved here; left
     /// out at the start, which may block.
@@ -76,7 +77,8 @@ public final class Listeners {
         _ settings: Settings, generation: Int,
         names: [Endpoint: Result<SocketAddress, IOError>] = [:]
     ) throws -> [[BoundListener]] {
-        var bound = [[BoundListener]](repeating: [], count: workerCount + 1)
+        var bound = [[BoundListener]](
+            repeating: [], count: Hub.threadCount(forWorkers: workerCount))
         var fresh: Set<Place> = []
         var all: Set<Place> = []
         // Nobody finds a unix socket any more whose file somebody has removed.
@@ -154,7 +156,7 @@ public final class Listeners {
 }
 
 extension AdminSettings {
-    /// What the control thread listens on, and for whom.
+    /// What the admin thread listens on, and for whom.
     fileprivate var places: [(ListenerSettings, ListenerContext.Audience)] {
         var places = [(ListenerSettings(bind: bind), ListenerContext.Audience.operators)]
         if let probes { places.append((ListenerSettings(bind: probes.bind), .probes)) }

@@ -18,7 +18,8 @@ final class Health: Sendable {
     /// Notes the store's state.
     func counters(areReady: Bool) { countersFailed.store(!areReady, ordering: .relaxed) }
 
-    /// How many workers reach their counter store, the control thread's among them.
+    /// How many workers reach their counter store, the admin thread's and the control thread's
+    /// among them.
     var countersReachedCount: Int { workersWithCounters.load(ordering: .relaxed) }
 
     /// To be called by each worker for every change; none reaches its store before it says so.

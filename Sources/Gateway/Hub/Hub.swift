@@ -10,7 +10,7 @@ final class Hub: Sendable {
     let registry: any Registry
     let counters: CounterAccess
     let floors: FloorTable
-    /// One for each worker, then the control thread's own.
+    /// One for each worker, then the admin thread's and the control thread's.
     let meters: [WorkerMeter]
     let logs: LogWriters
     /// One for each of ``meters``.
@@ -118,6 +118,15 @@ final class Hub: Sendable {
             return sum + (rollout.subject == .attestation ? route.attestations : route.cohort)
         }
     }
+
+    /// How many threads with a ``Worker`` there are beside `workerCount` workers, with them.
+    static func threadCount(forWorkers workerCount: Int) -> Int { workerCount + ownThreadCount }
+
+    /// Those that serve no app: the admin thread and the control thread.
+    private static let ownThreadCount = 2
+
+    /// Those of the workers alone: what the others serve is of operators.
+    var workerMeters: ArraySlice<WorkerMeter> { meters.dropLast(Self.ownThreadCount) }
 
     /// Whether the worker of this index is the control thread's.
     func isControl(_ index: Int) -> Bool { index == meters.count - 1 }

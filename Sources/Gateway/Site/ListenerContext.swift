@@ -26,7 +26,7 @@ final class ListenerContext: Sendable {
         case probes
     }
 
-    /// Whether what comes here is answered by the gateway alone, on the control thread.
+    /// Whether what comes here is answered by the gateway alone, on the admin thread.
     var isAdmin: Bool { audience != .apps }
 
     /// Whether connections here are bounded as those of clients: others than operators may reach

@@ -2,7 +2,7 @@ import EventLoop
 import KeyStore
 
 /// Does what the admin API is asked, on threads of their own: the registry by hand blocks. The
-/// control thread's.
+/// admin thread's.
 final class AdministrationDesk {
     typealias Body = @Sendable () -> AdministrationAnswer
 

@@ -47,7 +47,7 @@ final class Worker {
     private var builtPools: UpstreamPools?
     private(set) var exchanges: ExchangeSupply
     private var ending = WorkerEnding()
-    private var duties = ControlDuties()
+    private var duties = OwnDuties()
 
     /// `clock`: for a worker that is stepped instead of run.
     init(
@@ -92,7 +92,7 @@ final class Worker {
     func end() {
         acceptors = []
         connections = ConnectionTable()
-        duties = ControlDuties()
+        duties = OwnDuties()
         waiting.removeAll()
         exchanges.clear()
         builtPools?.closeIdle()
@@ -154,6 +154,7 @@ final class Worker {
         case .reload(let update): apply(update)
         case .serversChanged: takeServers()
         case .drain: drain(within: site.settings.timeouts.drain)
+        case .stop: loop.stop()
         case .retire:
             ending.isRetiring = true
             endTunnels(after: site.settings.timeouts.tunnelDrain)
@@ -342,9 +343,11 @@ final class Worker {
     }
 }
 
-/// The parts that the control thread alone has.
-private struct ControlDuties {
+/// The parts that one thread alone has.
+private struct OwnDuties {
+    /// The control thread's.
     var healthChecker: HealthChecker?
+    /// The admin thread's.
     var desk: AdministrationDesk?
 }
 

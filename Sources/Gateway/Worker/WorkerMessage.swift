@@ -24,6 +24,8 @@ enum WorkerMessage: Sendable {
     /// The names of upstream servers stand for other addresses: the hub has them.
     case serversChanged
     case drain
+    /// Ends the worker at once, with its connections.
+    case stop
     /// Connections end with their next answer; new ones are taken all the same.
     case retire
     /// Ends the worker like ``drain``, but nobody is refused: the listeners are handed over, not
@@ -48,7 +50,7 @@ struct KeyQuestion: Sendable {
 
 /// A message from a worker to the control thread.
 enum WorkerReport: Sendable {
-    case stopped
+    case stopped(worker: Int)
     case beat(worker: Int, number: UInt64)
     /// The configuration of that generation is in force, and what it dropped is closed.
     case updated(worker: Int, generation: Int)

@@ -93,7 +93,8 @@ final class GatewayUnderTest {
             registry: registry, counters: .embedded(counters),
             floors: FloorTable(
                 lifeMilliseconds: Int64(options.challengeLifeMilliseconds)),
-            meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log),
+            meters: (0..<Hub.threadCount(forWorkers: 1)).map { _ in WorkerMeter() },
+            logs: try LogWriters(settings.log),
             descriptors: descriptors, resolver: names.resolver,
             signatures: TestSignatures.batching)
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
