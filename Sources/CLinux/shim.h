@@ -35,8 +35,9 @@
 #include <time.h>
 #include <unistd.h>
 
-// accept4 and pipe2 are declared only under _GNU_SOURCE, which must not be defined here (fd_set
+// These are declared only under _GNU_SOURCE, which must not be defined here (fd_set
 // would clash).
+extern int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 extern int pipe2(int ends[2], int flags);
 extern ssize_t splice(int from, __off64_t *from_at, int to, __off64_t *to_at, size_t count,

@@ -26,6 +26,8 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case openToOthers
         /// Longer than the caller allowed.
         case tooLarge(byteCountMax: Int)
+        /// No answer within the setting of this name.
+        case unanswered(String)
         /// Another process holds the lock.
         case locked
         /// On a file system with a disk behind it, for what must not wait for one.
@@ -89,6 +91,7 @@ extension IOError.Reason {
         case .busy: "too much waits for it"
         case .openToOthers: "open to other users: chmod 700"
         case .tooLarge(let byteCountMax): "larger than \(byteCountMax) bytes"
+        case .unanswered(let setting): "no answer within \(setting)"
         case .locked: "held by another process"
         case .notInMemory: "not on a file system in memory (tmpfs)"
         case .cutShort: "was cut short by another program"

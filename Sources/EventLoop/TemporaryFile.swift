@@ -5,7 +5,9 @@ import CLinux
 /// A file without a name for a body too large for memory; the system frees it with its descriptor,
 /// also when the process is killed.
 ///
-/// Its calls go to the page cache and may block on a slow disk: keep the directory on a fast one.
+/// Each call may block, and so may the end of the value: on a slow disk for a moment, on a frozen
+/// file system until that is thawed. So a thread that may wait owns it. Other threads use only its
+/// ``content``.
 public struct TemporaryFile: ~Copyable {
     private let owned: Descriptor
     private let directory: String
@@ -40,24 +42,51 @@ public struct TemporaryFile: ~Copyable {
         }
     }
 
-    /// Appends to `buffer` up to `byteCountMax` bytes from `offset`; 0 at the end of the file.
-    public func read(
-        at offset: Int, into buffer: inout ByteBuffer, atMost byteCountMax: Int
-    ) throws(IOError) -> Int {
-        do throws(IOError) {
-            return try File.read(owned.raw, at: offset, into: &buffer, atMost: byteCountMax)
-        } catch {
-            throw IOError(directory, error.reason)
+    /// Reads one byte of each page of `range`, so that the system has them in memory.
+    public func makeResident(_ range: Range<Int>) throws(IOError) {
+        var byte: UInt8 = 0
+        for position in stride(from: range.lowerBound, to: range.upperBound, by: Self.pageByteCount)
+        {
+            while unsafe pread(owned.raw, &byte, 1, off_t(position)) < 0 {
+                let code = sallyport_errno()
+                if code != EINTR { throw IOError(directory, errno: code) }
+            }
         }
     }
 
-    /// Sends up to `byteCountMax` bytes from `offset` to a socket, without copying them through the
-    /// process; `bytes(0)` at the end of the file. SIGPIPE must be ignored.
-    public func send(
-        from offset: Int, atMost byteCountMax: Int, to socket: Int32
-    ) -> WriteOutcome {
-        Socket.write(socket, fromFile: owned.raw, at: offset, atMost: byteCountMax)
+    /// The file's bytes, for the thread that hands them on.
+    public var content: Content { Content(descriptor: owned.raw, directory: directory) }
+
+    /// The bytes of a file that another thread owns. Valid until that thread closes the file.
+    ///
+    /// Neither call blocks for bytes that are resident.
+    public struct Content: Sendable {
+        fileprivate let descriptor: Int32
+        fileprivate let directory: String
+
+        /// Appends to `buffer` up to `byteCountMax` bytes from `offset`; 0 at the end of the file.
+        public func read(
+            at offset: Int, into buffer: inout ByteBuffer, atMost byteCountMax: Int
+        ) throws(IOError) -> Int {
+            do throws(IOError) {
+                return try File.read(
+                    descriptor, at: offset, into: &buffer, atMost: byteCountMax)
+            } catch {
+                throw IOError(directory, error.reason)
+            }
+        }
+
+        /// Sends up to `byteCountMax` bytes from `offset` to a socket, without copying them through
+        /// the process; `bytes(0)` at the end of the file. SIGPIPE must be ignored.
+        public func send(
+            from offset: Int, atMost byteCountMax: Int, to socket: Int32
+        ) -> WriteOutcome {
+            Socket.write(socket, fromFile: descriptor, at: offset, atMost: byteCountMax)
+        }
     }
+
+    /// The smallest page of any machine. A larger page is only read more than once.
+    private static let pageByteCount = 4096
 
     private static func open(in directory: String) throws(IOError) -> Descriptor {
         let flags = O_RDWR | O_EXCL

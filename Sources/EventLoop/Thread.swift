@@ -64,6 +64,22 @@ public final class Thread {
     }
 }
 
+extension Thread {
+    /// Waits for the thread's end, but no longer than `limit`: it may hang in the kernel, on a file
+    /// system that does not answer. False if it runs on; then nobody waits for it. Called once, in
+    /// place of ``join()``.
+    @discardableResult
+    public func join(within limit: Duration) -> Bool {
+        precondition(!isJoined, "a thread is joined once")
+        var until = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &until)
+        until.tv_sec += time_t(limit.components.seconds)
+        guard unsafe pthread_timedjoin_np(id, nil, &until) == 0 else { return false }
+        isJoined = true
+        return true
+    }
+}
+
 extension Locked<Thread?> {
     /// Waits for the thread's end, unless somebody else waits for it, or has.
     package func join() { withLock { $0.take() }?.join() }

@@ -167,20 +167,21 @@ struct TemporaryFileTests {
             try file.append(bytes.span.extracting(start..<start + 1000))
         }
         try file.append([UInt8]().span)
+        try file.makeResident(0..<10_000)
         let byteCount = file.byteCount
         #expect(byteCount == 10_000)
         #expect(try directory.names == [])
         var buffer = ByteBuffer()
         var offset = 0
         while true {
-            let count = try file.read(at: offset, into: &buffer, atMost: 333)
+            let count = try file.content.read(at: offset, into: &buffer, atMost: 333)
             if count == 0 { break }
             offset += count
         }
         let received = buffer.readable.array
         #expect(received == bytes)
         buffer.clear()
-        let tailCount = try file.read(at: 9_990, into: &buffer, atMost: 100)
+        let tailCount = try file.content.read(at: 9_990, into: &buffer, atMost: 100)
         #expect(tailCount == 10)
     }
 

@@ -173,8 +173,8 @@ struct SocketTests {
             Socket.close(near)
             Socket.close(far)
         }
-        #expect(file.send(from: 100, atMost: 50, to: near) == .bytes(50))
-        #expect(file.send(from: 200, atMost: 50, to: near) == .bytes(0))
+        #expect(file.content.send(from: 100, atMost: 50, to: near) == .bytes(50))
+        #expect(file.content.send(from: 200, atMost: 50, to: near) == .bytes(0))
         var buffer = ByteBuffer()
         #expect(Socket.read(far, into: &buffer, atMost: 1000) == .bytes(50))
         let received = buffer.readable.array

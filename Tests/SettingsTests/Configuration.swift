@@ -401,6 +401,7 @@ struct Configuration {
           idle: 1h
           send: 61s
           registry: 1m
+          body_file: 2s
           http2_settings: 5m
           drain_delay: 1s
           drain: 0s

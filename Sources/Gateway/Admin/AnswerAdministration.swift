@@ -146,15 +146,10 @@ extension Exchange {
     /// meant to leave keys out.
     private func administeredKeys() throws(AdministrationFault) -> [KeyID] {
         let limit = bodyByteCountMax
-        let body: JSONValue?
-        do throws(Refusal) {
-            body = try withWholeBody { json in
-                try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
-            }
-        } catch {
-            throw AdministrationFault("the body could not be kept")
+        let value = body.withMemory { json in
+            try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
-        guard let members = body?.objectValue, members.count == 1,
+        guard let members = value?.objectValue, members.count == 1,
             let elements = members["key_ids"]?.arrayValue
         else { throw AdministrationFault("the body is not {\"key_ids\": [...]}") }
         guard (1...Self.administeredKeyCountMax).contains(elements.count) else {

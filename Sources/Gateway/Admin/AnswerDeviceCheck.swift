@@ -64,7 +64,7 @@ extension Exchange {
             throw Refusal(.notFound, .deviceCheckPath)
         }
         let limit = bodyByteCountMax
-        let body = try withWholeBody { json in
+        let body = body.withMemory { json in
             try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
         let order: DeviceOrder

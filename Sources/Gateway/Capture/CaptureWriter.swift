@@ -83,9 +83,10 @@ final class CaptureWriter: @unchecked Sendable {
         queued.value.wrappingSubtract(1, ordering: .relaxed)
     }
 
-    /// Writes what was taken, then ends the thread.
+    /// Writes what was taken, then ends the thread. A file system that does not answer is not
+    /// waited for.
     func close() {
-        if mailbox.post(.close) { thread.join() }
+        if mailbox.post(.close) { thread.join(within: .seconds(10)) }
     }
 
     /// What the thread does.

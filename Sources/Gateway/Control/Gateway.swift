@@ -116,6 +116,7 @@ public final class Gateway {
     public func run() throws -> InheritedListeners? {
         defer {
             closeCapture()
+            hub.bodyFileThreads.end()
             hub.logs.close()
         }
         SignalWatch.ignoreBrokenPipes()

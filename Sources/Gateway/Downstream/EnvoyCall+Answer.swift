@@ -65,8 +65,9 @@ extension EnvoyCall: ResponseSink {
         self.exchange = nil
         // The record has been written, so that it is not missed there.
         if state == .relaying {
-            answer.body = HeldBody(storage: worker.exchanges.bodyStorage)
+            answer.body = worker.exchanges.emptyBody
             swap(&exchange.body, &answer.body)
+            answer.body.tell(self)
         }
         worker.giveBack(exchange)
         if state == .relaying { relayBodyBack() }
@@ -83,9 +84,13 @@ extension EnvoyCall: ResponseSink {
             guard room > 0 else {
                 return deadline.set(afterNanoseconds: worker.site.timeouts.send)
             }
-            guard let piece = nextPiece(atMost: min(room, rest, Self.pieceByteCount)) else {
-                return fail(GRPCStatus(.internal, "the body cannot be read back"))
+            var count = min(room, rest, Self.pieceByteCount)
+            if !answer.body.isInMemory {
+                count = min(count, answer.body.bytesAtHand(from: answer.byteCount))
+                // Envoy has no part in that wait.
+                guard count > 0 else { return deadline.clear() }
             }
+            guard let piece = nextPiece(atMost: count) else { return failBody() }
             answer.byteCount += piece.count
             let isLast = answer.byteCount == answer.body.byteCount
             send(
@@ -115,6 +120,8 @@ extension EnvoyCall: ResponseSink {
             return nil
         }
     }
+
+    func failBody() { fail(GRPCStatus(.internal, "the body cannot be read back")) }
 
     /// What Envoy hands to the upstream at once.
     private static let pieceByteCount = 64 * 1024
@@ -201,6 +208,14 @@ extension EnvoyCall: ResponseSink {
     // MARK: what no question needs
 
     func wantsBody() {}
+
+    /// The file of the body takes more.
+    func resumeBody() {
+        guard keptByteCount > 0 else { return }
+        session.giveWindow(stream: id, byteCount: keptByteCount)
+        keptByteCount = 0
+        connection.scheduleFlush()
+    }
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {}
     func relayHead(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
@@ -210,5 +225,14 @@ extension EnvoyCall: ResponseSink {
     func flushResponse() {}
     func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {}
     func endResponse() {}
-    func resumeBody() {}
+}
+
+/// The call waits for the file of the body that goes back.
+extension EnvoyCall: HeldBodyOwner {
+    func bodyFileIsReady() { clientIsReady() }
+
+    func bodyFileFailed(_ error: IOError) {
+        worker.log.repeatedEvent("body_file_failed", error.description)
+        failBody()
+    }
 }

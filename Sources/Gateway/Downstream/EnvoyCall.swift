@@ -43,6 +43,8 @@ final class EnvoyCall: ClientStream {
     private var isClientEnded = false
     private var isAnsweredEarly = false
     var answer = EnvoyAnswer()
+    /// Window that Envoy gets back when the body's file takes more.
+    var keptByteCount = 0
 
     /// What servers of gRPC take unless they are told otherwise.
     private static let messageByteCountMax = 4 << 20
@@ -115,7 +117,9 @@ final class EnvoyCall: ClientStream {
 
     func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool) {
         if state != .ended { messages.append(bytes) }
-        return (nil, false)
+        guard state == .deciding, exchange?.holdsClientBack() == true else { return (nil, false) }
+        keptByteCount += bytes.count
+        return (nil, true)
     }
 
     func bodyWasTaken(_ refusal: Refusal?) {

@@ -34,7 +34,7 @@ extension Exchange {
                 return try FailureReport(header: headBytes.span.extracting(header))
             }
         }
-        return try withWholeBody { json in
+        return body.withMemory { json in
             Sent { () throws(FailureReport.Fault) in try Self.report(in: json) }
         }
     }

@@ -85,7 +85,7 @@ extension Exchange {
     /// The members of the body: `key_id`, `attestation`, `challenge`, all base64 text.
     private func attestationRequest() throws(Refusal) -> AttestationRequest {
         let limit = bodyByteCountMax
-        let members = try withWholeBody { json in Self.members(of: json, byteCountMax: limit) }
+        let members = body.withMemory { json in Self.members(of: json, byteCountMax: limit) }
         guard let members else {
             throw Refusal(
                 .badRequest, .bodyNotJSON, explanation: "The body is not one JSON object.")

@@ -17,6 +17,8 @@ struct BodyStream: ~Copyable {
     /// Whether the gateway has every byte that came, so that the request can be sent again.
     private(set) var isWhole = true
 
+    /// Whether the client waits.
+    var isClientHeldBack: Bool { heldBackSince != nil }
     /// Whether the upstream was given all that has come.
     var isEmpty: Bool { waitingByteCount == 0 }
     var waitingByteCount: Int { bytes.count - keptByteCount }
@@ -79,9 +81,11 @@ extension Exchange {
 
     /// Whether the client has to wait: ``ResponseSink/resumeBody()`` tells when it may go on.
     func holdsClientBack() -> Bool {
-        guard intake.isStreaming,
-            bodyStream.waitingByteCount > site.settings.limits.responseBufferByteCountMax
-        else { return false }
+        let isTooMuch =
+            intake.isStreaming
+            ? bodyStream.waitingByteCount > site.settings.limits.responseBufferByteCountMax
+            : body.isBehind
+        guard isTooMuch else { return false }
         if bodyStream.heldBackSince == nil { bodyStream.heldBackSince = worker.loop.now }
         return true
     }
@@ -101,16 +105,18 @@ extension Exchange {
         // Who has an answer already talks both ways, and may be silent for a while.
         if count == 0, !intake.isComplete, !progress.isStarted { awaitsClient() }
         // Last of all: what the client sent meanwhile may end the exchange.
-        if let since = bodyStream.heldBackSince,
-            bodyStream.waitingByteCount <= Self.resumeByteCount
-        {
-            bodyStream.heldBackSince = nil
-            // The time in which the client had to wait is not its own.
-            intake.startedAt = intake.startedAt.advanced(
-                byNanoseconds: worker.loop.now.nanoseconds(since: since))
-            downstream?.resumeBody()
-        }
+        if bodyStream.waitingByteCount <= Self.resumeByteCount { letClientGoOn() }
         return count
+    }
+
+    /// Lets a client go on that had to wait.
+    func letClientGoOn() {
+        guard let since = bodyStream.heldBackSince else { return }
+        bodyStream.heldBackSince = nil
+        // The time in which the client had to wait is not its own.
+        intake.startedAt = intake.startedAt.advanced(
+            byNanoseconds: worker.loop.now.nanoseconds(since: since))
+        downstream?.resumeBody()
     }
 
     /// The last byte of an announced length goes once the body has ended: in HTTP/2 more may come,
@@ -152,7 +158,7 @@ extension Exchange {
     /// the upstream's time-outs bound that.
     var bodyPatience: UInt64? {
         let pause = match.handling?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
-        if intake.isStreaming, progress.isStarted || bodyStream.heldBackSince != nil { return nil }
+        if bodyStream.isClientHeldBack || (intake.isStreaming && progress.isStarted) { return nil }
         let latest = worker.site.bodyPace.deadline(
             since: paceStart, byteCount: intake.isStreaming ? bodyStream.byteCount : body.byteCount)
         return min(pause, latest.nanoseconds(since: worker.loop.now))

@@ -38,7 +38,7 @@ extension Exchange {
             reason: outcome.reason.code.description, detail: outcome.cause?.text)
         captured.route = match.routeIndex.map { site.settings.routes[$0].name }
         guard kind == .assertion else {
-            captured.requestBody = try? withWholeBody { $0.array }
+            captured.requestBody = body.withMemory { $0.array }
             return captured
         }
         captured.assertion = fieldText(site.fieldNames.assertion)

@@ -15,6 +15,7 @@ extension Exchange {
             downstream?.wantsBody()
             return .wait
         }
+        if !body.isInMemory, !body.end() { return .wait }
         if var hash = intake.hash.take() { intake.digest = hash.finish() }
         if let body = arrival.question?.body { try takeWord(for: body) }
         return .next
@@ -26,7 +27,6 @@ extension Exchange {
         if intake.isStreaming { return receiveStreamed(bytes) }
         if phase == .readHead { return receiveQuestion(bytes) }
         guard phase == .digestBody else { return nil }
-        let limits = site.settings.limits
         guard bytes.count <= bodyByteCountMax - body.byteCount else {
             return Refusal(
                 .bodyTooLarge, explanation: "The body is longer than this route allows.")
@@ -35,32 +35,25 @@ extension Exchange {
         intake.scan?.feed(bytes)
         do throws(IOError) {
             try body.append(
-                bytes,
-                memoryByteCountMax: bodyMemoryByteCountMax,
-                directory: limits.temporaryDirectory,
-                descriptorMax: worker.hub.descriptors.requestMax)
+                bytes, memoryByteCountMax: heldMemoryByteCountMax,
+                directory: site.settings.limits.temporaryDirectory,
+                patience: site.timeouts.bodyFile)
         } catch {
-            worker.log.repeatedEvent("body_file_failed", error.description)
-            return Refusal(.gatewayBusy, .bodyFile)
+            return refusal(of: error)
         }
+        if !body.isInMemory { body.tell(self) }
         return nil
     }
 
-    /// Gives the whole body to `use`, read back where it lies in a file: for what must be parsed,
-    /// and is bounded by the longest body that the request may have.
-    func withWholeBody<Value>(_ use: (Span<UInt8>) -> Value) throws(Refusal) -> Value {
-        guard !body.isInMemory else { return body.withMemory { memory in use(memory) } }
-        var text = ByteBuffer(capacity: body.byteCount)
-        do throws(IOError) {
-            while text.count < body.byteCount {
-                let rest = body.byteCount - text.count
-                guard try body.read(at: text.count, into: &text, atMost: rest) > 0 else { break }
-            }
-        } catch {
-            worker.log.repeatedEvent("body_file_failed", error.description)
-            throw Refusal(.gatewayBusy, .bodyFile)
-        }
-        return use(text.readable)
+    /// The bytes of a held body that stay in memory: all of a body that the gateway reads itself,
+    /// because such a body is short.
+    private var heldMemoryByteCountMax: Int {
+        match.routeIndex == nil ? .max : bodyMemoryByteCountMax
+    }
+
+    private func refusal(of error: IOError) -> Refusal {
+        worker.log.repeatedEvent("body_file_failed", error.description)
+        return Refusal(.gatewayBusy, .bodyFile)
     }
 
     /// The body has ended; the exchange goes on.
@@ -73,5 +66,21 @@ extension Exchange {
         } else if phase == .digestBody || phase == .readHead {
             resume()
         }
+    }
+}
+
+extension Exchange: HeldBodyOwner {
+    func bodyFileIsReady() {
+        switch phase {
+        case .digestBody where intake.isComplete: resume()
+        case .digestBody: if !body.isBehind { letClientGoOn() }
+        default: upstream?.bodyCame()
+        }
+    }
+
+    func bodyFileFailed(_ error: IOError) {
+        // Nothing of the upstream's is known to be wrong: it is told nothing but that this ends.
+        guard number != 0, phase != .recordAccess else { return }
+        refuse(refusal(of: error))
     }
 }

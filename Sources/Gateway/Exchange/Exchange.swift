@@ -76,7 +76,7 @@ final class Exchange {
     init(worker: Worker) {
         self.worker = worker
         site = worker.site
-        body = HeldBody(storage: worker.exchanges.bodyStorage)
+        body = worker.exchanges.emptyBody
         client = ClientSide(listener: worker.idleListener)
     }
 
@@ -144,7 +144,7 @@ final class Exchange {
     /// Memory and files of the body go back, and their share of what bodies may have.
     private func releaseBody() {
         body.reset()
-        if intake.isStreaming { bodyStream = BodyStream() }
+        if intake.isStreaming || bodyStream.isClientHeldBack { bodyStream = BodyStream() }
     }
 
     private func forgetProof() {

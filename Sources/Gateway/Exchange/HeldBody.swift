@@ -6,12 +6,13 @@ import TLS
 ///
 /// However small the pieces in which it comes, the file is written in large ones.
 struct HeldBody: ~Copyable {
-    /// The body, or its end that the file does not have yet.
-    private(set) var memory = ByteBuffer()
+    /// The body, if it is in memory.
+    private var memory = ByteBuffer()
     /// Lends memory to larger bodies.
     private let storage: StoragePool?
-    private var file: TemporaryFile?
-    private var fileByteCount = 0
+    /// Makes files for those that memory is not for.
+    private let files: BodyFiles?
+    private var file: BodyFile?
     private(set) var isInMemory = true
     private(set) var byteCount = 0
 
@@ -19,52 +20,50 @@ struct HeldBody: ~Copyable {
     static let keptByteCountMax = 8 * 1024
     /// What comes in pieces of this size at most takes no more memory than it needs.
     private static let ownByteCountMax = 4 * 1024
-    /// What is written to the file at once.
-    private static let writeByteCount = 16 * 1024
 
-    init(storage: StoragePool? = nil) { self.storage = storage }
+    /// Without `files` it stays in memory.
+    init(storage: StoragePool? = nil, files: BodyFiles? = nil) {
+        self.storage = storage
+        self.files = files
+    }
 
-    /// Keeps `bytes`; beyond `memoryByteCountMax` they go to a file in `directory`, where that gets
-    /// a descriptor below `descriptorMax`.
+    deinit { file?.close() }
+
+    var memoryCapacity: Int { memory.capacity }
+
+    /// Keeps `bytes`; beyond `memoryByteCountMax` they go to a file in `directory`, each of whose
+    /// jobs may take `patience` nanoseconds.
     mutating func append(
-        _ bytes: Span<UInt8>, memoryByteCountMax: Int, directory: String,
-        descriptorMax: Int32 = .max
+        _ bytes: Span<UInt8>, memoryByteCountMax: Int, directory: String = "",
+        patience: UInt64 = 0
     ) throws(IOError) {
-        if isInMemory, memory.count + bytes.count > memoryByteCountMax {
-            var fresh = try TemporaryFile(directory: directory, descriptorMax: descriptorMax)
-            try fresh.append(memory.readable)
-            memory.clear(keepingAtMost: Self.writeByteCount)
-            fileByteCount = fresh.byteCount
-            file = consume fresh
+        if isInMemory, let files, memory.count + bytes.count > memoryByteCountMax {
+            let fresh = try files.make(in: directory, patience: patience)
+            file = fresh
             isInMemory = false
+            if !memory.isEmpty { try fresh.append(memory.readable) }
+            memory.release()
         }
-        if isInMemory {
+        if let file {
+            try file.append(bytes)
+        } else {
             if memory.capacity == 0 {
                 memory = ByteBuffer(pool: bytes.count > Self.ownByteCountMax ? storage : nil)
             }
             memory.append(bytes)
-        } else {
-            try appendToFile(bytes)
         }
         byteCount += bytes.count
     }
 
-    private mutating func appendToFile(_ bytes: Span<UInt8>) throws(IOError) {
-        guard memory.count + bytes.count >= Self.writeByteCount else {
-            return memory.append(bytes)
-        }
-        // After an error it is of no use, and stays away.
-        guard var file = file.take() else { return }
-        try file.append(memory.readable)
-        memory.clear()
-        if bytes.count < Self.writeByteCount {
-            memory.append(bytes)
-        } else {
-            try file.append(bytes)
-        }
-        fileByteCount = file.byteCount
-        self.file = consume file
-    }
+    /// Whether so much waits to be written that the client has to.
+    var isBehind: Bool { file?.isBehind == true }
+
+    /// Whether the body, of which no more comes, is where it will be read from. Otherwise the owner
+    /// is told when it is.
+    func end() -> Bool { file?.end() ?? true }
+
+    /// Tells `owner` from now on how the file fares.
+    func tell(_ owner: any HeldBodyOwner) { file?.owner = owner }
 
     /// Gives the body to `use` where it is held in memory.
     borrowing func withMemory<Result, Failure: Error>(
@@ -73,28 +72,23 @@ struct HeldBody: ~Copyable {
         try use(memory.readable)
     }
 
-    /// Reads up to `atMost` bytes of a body that is not in memory from `offset` on to the end of
-    /// `buffer`.
+    /// How many bytes of a body that is not in memory can be had from `offset` on without a wait.
+    /// If there are none, the owner is told when there are.
+    func bytesAtHand(from offset: Int) -> Int { file?.bytesAtHand(from: offset) ?? 0 }
+
+    /// Appends up to `atMost` bytes from `offset` on, which are at hand, to `buffer`.
     func read(at offset: Int, into buffer: inout ByteBuffer, atMost: Int) throws(IOError) -> Int {
-        if offset < fileByteCount {
-            let count = min(atMost, fileByteCount - offset)
-            return try file?.read(at: offset, into: &buffer, atMost: count) ?? 0
-        }
-        let rest = memory.readable.extracting((offset - fileByteCount)...)
-        let count = min(atMost, rest.count)
-        buffer.append(rest.extracting(0..<count))
-        return count
+        try file?.read(at: offset, into: &buffer, atMost: atMost) ?? 0
     }
 
-    /// Sends up to `byteCountMax` bytes from `offset` on, straight out of the file. Nil where they
-    /// cannot go so, and have to be read: in memory, for TLS, or after a failure, which reading and
-    /// writing them tells.
+    /// Sends up to `byteCountMax` bytes from `offset` on, which are at hand, straight out of the
+    /// file. Nil where they cannot go so, and have to be read: in memory, for TLS, or after a
+    /// failure, which reading and writing them tells.
     borrowing func send(
         from offset: Int, to transport: Transport, atMost byteCountMax: Int
     ) -> WriteOutcome? {
-        guard !transport.isTLS, offset < fileByteCount else { return nil }
-        let count = min(byteCountMax, fileByteCount - offset)
-        switch file?.send(from: offset, atMost: count, to: transport.descriptor) {
+        guard !transport.isTLS, let file else { return nil }
+        switch file.send(from: offset, atMost: byteCountMax, to: transport.descriptor) {
         case .bytes(0), .failed, nil: return nil
         case let outcome?: return outcome
         }
@@ -102,8 +96,8 @@ struct HeldBody: ~Copyable {
 
     mutating func reset() {
         memory.clear(keepingAtMost: Self.keptByteCountMax)
+        file?.close()
         file = nil
-        fileByteCount = 0
         isInMemory = true
         byteCount = 0
     }

@@ -28,6 +28,9 @@ extension Exchange: UpstreamRequest {
 
     func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result { body.withMemory(use) }
 
+    func bodyAtHand(from offset: Int) -> Int { body.bytesAtHand(from: offset) }
+    func bodyFailed(_ error: IOError) { bodyFileFailed(error) }
+
     func readBody(
         at offset: Int, into buffer: inout ByteBuffer, atMost: Int
     ) throws(IOError) -> Int {

@@ -37,6 +37,7 @@ final class Hub: Sendable {
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()
     let unknownKeys = UnknownKeys()
+    let bodyFileThreads = BodyFileThreads()
     let descriptors: DescriptorReserve
     /// Nil where nothing can be done by hand.
     let administration: AdministrationAccess?
@@ -47,7 +48,6 @@ final class Hub: Sendable {
     /// Keeps what was refused, once a configuration has asked for it.
     let captureWriter = Locked<CaptureWriter?>(nil)
     private let upstreams: UpstreamRegister
-    private let unresolved = Locked(RepeatedEvents())
 
     init(
         registry: any Registry, counters: CounterAccess,
@@ -94,7 +94,7 @@ final class Hub: Sendable {
 
     /// A name is asked for again and again: the same failure is told once a minute.
     private func tellUnresolved(_ upstream: String, _ error: IOError) {
-        let turn = unresolved.withLock {
+        let turn = upstreams.unresolved.withLock {
             $0.turn("resolve_failed", "upstreams.\(upstream): \(error)", at: MonotonicInstant.now())
         }
         logs.event(level: "warning", "resolve_failed", turn)

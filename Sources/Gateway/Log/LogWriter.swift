@@ -133,10 +133,11 @@ final class LogWriter: @unchecked Sendable {
         done(IOError("log", .busy))
     }
 
-    /// Writes what was posted, then ends the thread.
+    /// Writes what was posted, then ends the thread. A file system that does not answer is not
+    /// waited for.
     func close() {
         tally.isClosing.store(true, ordering: .relaxed)
-        if mailbox.post(.close) { thread.join() }
+        if mailbox.post(.close) { thread.join(within: Self.farewell) }
     }
 
     /// Where the file cannot be opened, the old one is written on. Tells how many lines were lost.
@@ -159,6 +160,8 @@ final class LogWriter: @unchecked Sendable {
     }
 
     private static let awaitedMilliseconds = 1000
+    /// What was posted goes to a slow disk in less.
+    private static let farewell = Duration.seconds(10)
     /// Batches, each the lines of one turn of a worker's loop.
     static let queueCountMax = 4096
     /// What is asked besides lines has room of its own: a slow end must not make it be lost.

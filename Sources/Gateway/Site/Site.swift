@@ -189,6 +189,7 @@ struct TimeoutNanoseconds: Sendable {
     let request: UInt64
     let tunnel: UInt64
     let registry: UInt64
+    let bodyFile: UInt64
     let tlsHandshake: UInt64
     /// 0 for none.
     let backlog: UInt64
@@ -204,6 +205,7 @@ struct TimeoutNanoseconds: Sendable {
         request = timeouts.request.wholeNanoseconds
         tunnel = timeouts.tunnel.wholeNanoseconds
         registry = timeouts.registry.wholeNanoseconds
+        bodyFile = timeouts.bodyFile.wholeNanoseconds
         tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
         backlog = timeouts.backlog.wholeNanoseconds
     }

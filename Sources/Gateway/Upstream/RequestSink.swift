@@ -5,7 +5,7 @@ protocol RequestSink: AnyObject {
     var protocolVersion: StaticString { get }
     /// Sends a request; the answer comes by its `upstream…` calls.
     func send(_ request: any UpstreamRequest)
-    /// More of a body that is not held has come, or its end.
+    /// More of a body that is not in memory has come, or its end.
     func bodyCame()
     /// The client is ready for more.
     func resumeReading()

@@ -39,7 +39,7 @@ extension UpstreamConnection {
     func sendRequest(isQuiet: Bool) {
         guard
             state == .awaitingHead
-                || (state == .readingBody && request?.bodyPlace.isStream == true)
+                || (state == .readingBody && request?.bodyPlace.isAwaited == true)
         else { return }
         guard isQuiet || idleDescriptor == nil || isStillOpen else {
             return fail(.broken(description: "closed while it was idle"))
@@ -141,35 +141,34 @@ extension UpstreamConnection {
         return true
     }
 
-    /// A body in a file, piece by piece. False if the kernel takes no more for now, or others have
-    /// their turn.
+    /// A body in a file, piece by piece. False if the kernel takes no more for now, if others have
+    /// their turn, or if the file has to be waited for.
     private func sendFile(_ request: any UpstreamRequest) -> Bool {
         guard let transport else { return false }
         let end = bodyOffset + Self.turnByteCount
         while true {
             if pending.isEmpty {
-                guard bodyOffset < request.bodyByteCount else { return true }
+                guard bodyOffset < request.bodyByteCount else {
+                    if state == .awaitingHead { setDeadline(headNanoseconds) }
+                    return true
+                }
                 guard bodyOffset < end else {
                     awaitRoom()
                     return false
                 }
+                let atHand = request.bodyAtHand(from: bodyOffset)
+                guard atHand > 0 else {
+                    awaitFile()
+                    return false
+                }
                 if let outcome = request.sendBody(
-                    from: bodyOffset, to: transport, atMost: end - bodyOffset)
+                    from: bodyOffset, to: transport, atMost: min(atHand, end - bodyOffset))
                 {
                     guard let count = written(outcome) else { return false }
                     bodyOffset += count
                     continue
                 }
-                do throws(IOError) {
-                    let count = try request.readBody(
-                        at: bodyOffset, into: &pending, atMost: Self.sendByteCount)
-                    guard count > 0 else {
-                        fail(.broken(description: "the body's file is short"))
-                        return false
-                    }
-                    bodyOffset += count
-                } catch {
-                    fail(.broken(description: error.description))
+                guard readFile(request, atMost: min(atHand, Self.sendByteCount)) else {
                     return false
                 }
             }
@@ -178,6 +177,26 @@ extension UpstreamConnection {
             }
             pending.consume(count)
         }
+    }
+
+    /// Reads the next bytes of a body in a file, which are at hand. False if that has ended the
+    /// request.
+    private func readFile(_ request: any UpstreamRequest, atMost: Int) -> Bool {
+        do throws(IOError) {
+            let count = try request.readBody(at: bodyOffset, into: &pending, atMost: atMost)
+            guard count > 0 else { throw IOError("body", .notRegular) }
+            bodyOffset += count
+            return true
+        } catch {
+            request.bodyFailed(error)
+            return false
+        }
+    }
+
+    /// Goes on when the file's next bytes are there. The server has no part in that wait.
+    private func awaitFile() {
+        transport?.disableWriting()
+        if state == .awaitingHead { deadline?.clear() }
     }
 
     /// How much was written; nil if nothing more can be for now, or ever.

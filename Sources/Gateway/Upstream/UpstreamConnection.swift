@@ -112,7 +112,9 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         case .awaitingHead, .readingBody:
             sendMore()
             guard state == .awaitingHead, request?.bodyPlace.isStream == false else { return }
-            setDeadline(isRequestSent ? headNanoseconds : pool.timeouts.send)
+            if deadline?.isSet == true {
+                setDeadline(isRequestSent ? headNanoseconds : pool.timeouts.send)
+            }
         case .connecting, .idle, .closed: break
         }
     }

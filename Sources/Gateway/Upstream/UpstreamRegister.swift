@@ -1,3 +1,4 @@
+import Background
 import EventLoop
 import Settings
 
@@ -36,6 +37,8 @@ final class UpstreamRegister: Sendable {
 
     private let contents = Locked(Contents())
     private let resolver: NameResolver
+    /// What was told of names without an address.
+    let unresolved = Locked(RepeatedEvents())
 
     init(resolver: @escaping NameResolver) { self.resolver = resolver }
 

@@ -32,10 +32,16 @@ protocol UpstreamRequest: AnyObject {
     func withHead<Result>(_ use: (Span<UInt8>) -> Result) -> Result
     /// Gives a body that is held in memory to `use`.
     func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result
-    /// Reads up to `atMost` bytes of a body in a file from `offset` on to the end of `buffer`.
+    /// How many bytes of a body in a file can be had from `offset` on without a wait. If there are
+    /// none, ``RequestSink/bodyCame()`` tells when there are.
+    func bodyAtHand(from offset: Int) -> Int
+    /// Ends the request: the body cannot be had, which is no fault of the server.
+    func bodyFailed(_ error: IOError)
+    /// Reads up to `atMost` bytes of a body in a file from `offset` on, which are at hand, to the
+    /// end of `buffer`.
     func readBody(at offset: Int, into buffer: inout ByteBuffer, atMost: Int) throws(IOError) -> Int
-    /// Sends up to `byteCountMax` bytes of a body in a file from `offset` on without reading them;
-    /// nil if they have to be read.
+    /// Sends up to `byteCountMax` bytes of a body in a file from `offset` on, which are at hand,
+    /// without reading them; nil if they have to be read.
     func sendBody(
         from offset: Int, to transport: Transport, atMost byteCountMax: Int
     ) -> WriteOutcome?
@@ -98,6 +104,8 @@ enum RequestBodyPlace: Equatable {
     case stream(isChunked: Bool)
 
     var isStream: Bool { if case .stream = self { true } else { false } }
+    /// Whether it may have to be waited for: ``RequestSink/bodyCame()`` tells of more.
+    var isAwaited: Bool { self == .file || isStream }
 }
 
 /// A request without a body, and an answer that nobody relays.
@@ -110,6 +118,8 @@ extension UpstreamRequest {
     var asksForTunnel: Bool { false }
 
     func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result { use(Span()) }
+    func bodyAtHand(from offset: Int) -> Int { 0 }
+    func bodyFailed(_ error: IOError) {}
     func readBody(
         at offset: Int, into buffer: inout ByteBuffer, atMost: Int
     ) throws(IOError) -> Int { 0 }

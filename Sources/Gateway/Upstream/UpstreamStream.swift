@@ -30,6 +30,8 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private var bodyOffset = 0
     private var isBodyEnded = false
     private var sentByteCount = 0
+    /// The server has taken all that could be had of a body in a file.
+    private var isFileAwaited = false
 
     private var session: HTTP2ClientSession { connection.session }
     private var pool: UpstreamPool { connection.pool }
@@ -126,15 +128,15 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
             bodyOffset += count
             return true
         }
+        let atHand = request.bodyAtHand(from: offset)
+        isFileAwaited = atHand == 0
+        guard atHand > 0 else { return false }
         var piece = ByteBuffer()
         do throws(IOError) {
-            let read = try request.readBody(at: offset, into: &piece, atMost: count)
-            guard read > 0 else {
-                fail(.broken(description: "the body's file is short"), isUnsent: false)
-                return false
-            }
+            let read = try request.readBody(at: offset, into: &piece, atMost: min(count, atHand))
+            guard read > 0 else { throw IOError("body", .notRegular) }
         } catch {
-            fail(.broken(description: error.description), isUnsent: false)
+            request.bodyFailed(error)
             return false
         }
         bodyOffset += piece.count
@@ -153,7 +155,10 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
 
     private func setSendDeadline() {
         guard !hasHead else { return }
-        if isSending {
+        if isFileAwaited {
+            // The server has no part in that wait.
+            deadline?.clear()
+        } else if isSending {
             deadline?.set(afterNanoseconds: pool.timeouts.send)
         } else if isBodyEnded {
             deadline?.set(afterNanoseconds: headNanoseconds)

@@ -1,16 +1,28 @@
 import Bytes
+import EventLoop
 
 /// The exchanges of a worker that wait to be used again, and what all of them share.
 struct ExchangeSupply {
     /// Lends memory to bodies that are held back.
     let bodyStorage = StoragePool.ofBodies()
+    /// Makes the files of bodies that memory is not for.
+    let bodyFiles: BodyFiles
     let answerPipe: AnswerPipe
     private(set) var free: [Exchange] = []
     private var lastNumber: UInt64 = 0
 
     private static let freeCountMax = 256
 
-    init(descriptorMax: Int32) { answerPipe = AnswerPipe(descriptorMax: descriptorMax) }
+    init(_ hub: Hub, loop: EventLoop, deadlines: DeadlineWheel) throws(IOError) {
+        let descriptorMax = hub.descriptors.requestMax
+        bodyFiles = try BodyFiles(
+            loop: loop, deadlines: deadlines, threads: hub.bodyFileThreads,
+            descriptorMax: descriptorMax)
+        answerPipe = AnswerPipe(descriptorMax: descriptorMax)
+    }
+
+    /// A body that is to be held.
+    var emptyBody: HeldBody { HeldBody(storage: bodyStorage, files: bodyFiles) }
 
     mutating func nextNumber() -> UInt64 {
         lastNumber += 1

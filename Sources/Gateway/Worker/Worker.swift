@@ -63,7 +63,7 @@ final class Worker {
         outbox = Outbox(loop: loop)
         waiting = WaitingExchanges(deadlines: deadlines)
         meter = hub.meters[index]
-        exchanges = ExchangeSupply(descriptorMax: hub.descriptors.requestMax)
+        exchanges = try ExchangeSupply(hub, loop: loop, deadlines: deadlines)
         log = WorkerLog(
             writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
         verifiers = try .init(queue: .init(hub.signatures, loop: loop, meter: meter, log: log))

@@ -46,6 +46,10 @@ extension Timeouts {
                 "For the registry, by each request that asks it; then the answer is 503. A disk "
                     + "that is merely busy answers sooner.")
             Setting(
+                "body_file", \.bodyFile, upTo(.seconds(60), "requests that wait hold memory"),
+                "For limits.temporary_directory, by each read and write of a body's file; then the "
+                    + "answer is 503.")
+            Setting(
                 "drain_delay", \.drainDelay,
                 .duration(.zero, .seconds(3600), "a stopping process must end some time"),
                 "Before a stop begins to drain. Until then everything is served and accepted, and "

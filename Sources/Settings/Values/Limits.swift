@@ -57,6 +57,7 @@ public struct Timeouts: Hashable, Sendable {
     public var responseGrace: Duration = .seconds(60)
     public var settings: Duration = .seconds(10)
     public var registry: Duration = .seconds(5)
+    public var bodyFile: Duration = .seconds(5)
     /// How long a gateway that is told to stop goes on as before, except that it is not ready.
     public var drainDelay: Duration = .zero
     public var drain: Duration = .seconds(30)

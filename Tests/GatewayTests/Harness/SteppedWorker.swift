@@ -91,6 +91,11 @@ final class SteppedWorker {
         leased.dial?.descriptorIsWritable()
         // No loop runs here to end its turn.
         worker.outbox.flush()
+        try acceptUpstream()
+    }
+
+    /// The upstream accepts the gateway's connection, if there is one.
+    func acceptUpstream() throws {
         guard case .accepted(let accepted, _) = Socket.accept(upstreamListener) else { return }
         upstream = accepted
     }

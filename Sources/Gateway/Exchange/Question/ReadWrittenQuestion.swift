@@ -45,8 +45,7 @@ extension Exchange {
                 explanation: "The question is longer than four times limits.head.")
         }
         // It stays in memory, so nothing of it can fail.
-        try? body.append(
-            bytes, memoryByteCountMax: .max, directory: site.settings.limits.temporaryDirectory)
+        try? body.append(bytes, memoryByteCountMax: .max)
         return nil
     }
 

@@ -110,7 +110,7 @@ extension Exchange {
     func requestedAudience() throws(Refusal) -> [String] {
         guard body.byteCount > 0 else { return site.tokenRoutes }
         let limit = bodyByteCountMax
-        let names = try withWholeBody { json in Self.routeNames(json, byteCountMax: limit) }
+        let names = body.withMemory { json in Self.routeNames(json, byteCountMax: limit) }
         guard let names, !names.isEmpty, names.count <= site.tokenRoutes.count else {
             throw Refusal(
                 .badRequest, .tokenRoutes,
