@@ -135,6 +135,27 @@ public enum File {
         }
     }
 
+    /// Writes all of `bytes` to a regular file at `offset`. Blocks. After an error, any number of
+    /// them may have been written.
+    static func writeAll(
+        _ descriptor: Int32, _ path: String, _ bytes: Span<UInt8>, at offset: Int
+    ) throws(IOError) {
+        var written = 0
+        while written < bytes.count {
+            let position = off_t(offset + written)
+            let count = unsafe bytes.extracting(written...).withUnsafeBufferPointer { source in
+                unsafe pwrite(descriptor, source.baseAddress, source.count, position)
+            }
+            if count > 0 {
+                written += count
+                continue
+            }
+            // A file system that takes nothing of it and gives no reason has no room.
+            let code = count < 0 ? sallyport_errno() : ENOSPC
+            if code != EINTR { throw IOError(path, errno: code) }
+        }
+    }
+
     /// Opens a file, a pipe or standard input by its path, to be read piece by piece.
     public static func openReading(_ path: String) throws(IOError) -> Descriptor {
         try open(path, O_RDONLY, mode: 0)

@@ -48,21 +48,7 @@ public final class OwnedFile: Sendable {
 
     /// Writes all of `bytes` at `offset`. Blocks.
     public func write(_ bytes: Span<UInt8>, at offset: Int) throws(IOError) {
-        var rest = bytes
-        var offset = offset
-        while !rest.isEmpty {
-            let position = off_t(offset)
-            let count = unsafe rest.withUnsafeBufferPointer { source in
-                unsafe pwrite(file.raw, source.baseAddress, source.count, position)
-            }
-            if count >= 0 {
-                offset += count
-                rest = rest.extracting(count...)
-            } else {
-                let code = sallyport_errno()
-                if code != EINTR { throw IOError(path, errno: code) }
-            }
-        }
+        try File.writeAll(file.raw, path, bytes, at: offset)
     }
 
     /// Brings to the disk what was written so far. Blocks.

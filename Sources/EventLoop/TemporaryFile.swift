@@ -26,20 +26,8 @@ public struct TemporaryFile: ~Copyable {
     /// Appends all of `bytes`. After an error (``IOError/Reason/diskFull`` above all) the file is
     /// of no further use.
     public mutating func append(_ bytes: Span<UInt8>) throws(IOError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let position = off_t(byteCount)
-            let count = unsafe rest.withUnsafeBufferPointer { source in
-                unsafe pwrite(owned.raw, source.baseAddress, source.count, position)
-            }
-            if count >= 0 {
-                byteCount += count
-                rest = rest.extracting(count...)
-            } else {
-                let code = sallyport_errno()
-                if code != EINTR { throw IOError(directory, errno: code) }
-            }
-        }
+        try File.writeAll(owned.raw, directory, bytes, at: byteCount)
+        byteCount += bytes.count
     }
 
     /// Reads one byte of each page of `range`, so that the system has them in memory.
