@@ -140,7 +140,8 @@ package enum CounterScript {
     /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
     /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
     /// with the highest (RFC 4303 section 3.4.3), 16 bytes for each bucket: its identity and when
-    /// it will be full again, in microseconds of the server's clock; and at the end eight digits of
+    /// it will be full again, in microseconds of the server's clock; before the buckets 16 bytes
+    /// with the identity 0 and the time at which they were written; and at the end eight digits of
     /// the SHA-1 of all that, against damage and not against anybody who can compute it. Every
     /// accepted counter sets its bit, whatever the policy of its route, so that `strict` and
     /// `window(N)` may be mixed on one device. `strict` is a window of one: only the highest
@@ -254,20 +255,26 @@ package enum CounterScript {
 
         if #ARGV > 12 then
           local now = time[1] * 1000000 + time[2]
+          -- As far as the clock has gone back since they were written, so do the buckets.
+          local back = 0
+          local stamp = string.rep(string.char(0), 8)
+          if string.sub(buckets, 1, 8) == stamp then
+            back = math.max(struct.unpack('>d', buckets, 9) - now, 0)
+            buckets = string.sub(buckets, 17)
+          end
           local taken = {}
           for index = 13, #ARGV, 3 do
             local interval, depth = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
             local full = 0
             for at = 1, #buckets, 16 do
               if string.sub(buckets, at, at + 7) == ARGV[index] then
-                full = struct.unpack('>d', buckets, at + 8)
+                full = struct.unpack('>d', buckets, at + 8) - back
                 buckets = string.sub(buckets, 1, at - 1) .. string.sub(buckets, at + 16)
                 break
               end
             end
-            -- Only a clock that was ahead then can have written more. The bucket counts as full.
-            if full > now + depth then full = now end
-            full = math.max(full, now) + interval
+            -- More was taken than there is if the limit was higher then: the bucket is empty.
+            full = math.max(math.min(full, now + depth), now) + interval
             if full - now > depth then
               return {\(Code.rateLimited.rawValue), (index - 10) / 3,
                   math.ceil((full - now - depth) / 1000)}
@@ -275,11 +282,12 @@ package enum CounterScript {
             taken[#taken + 1] = ARGV[index] .. struct.pack('>d', full)
           end
           for at = 1, #buckets, 16 do
-            if #taken < \(rateCountMax) and struct.unpack('>d', buckets, at + 8) > now then
-              taken[#taken + 1] = string.sub(buckets, at, at + 15)
+            local full = struct.unpack('>d', buckets, at + 8) - back
+            if #taken < \(rateCountMax) and full > now then
+              taken[#taken + 1] = string.sub(buckets, at, at + 7) .. struct.pack('>d', full)
             end
           end
-          buckets = table.concat(taken)
+          buckets = stamp .. struct.pack('>d', now) .. table.concat(taken)
         end
 
         -- A replica, a full memory or a failing disk refuse the first write, never a later one.

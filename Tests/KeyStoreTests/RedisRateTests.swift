@@ -77,7 +77,7 @@ struct RedisRateTests {
     }
 
     @Test(
-        "hold no key back for a time that only a clock which was ahead can have written",
+        "keep what was taken, and no more, when a clock that was ahead is set back",
         .enabled(if: SteppedClock.isPossible))
     func clockAhead() throws {
         let directory = try ScratchDirectory()
@@ -100,12 +100,35 @@ struct RedisRateTests {
         #expect(try next() == .accepted)
         try clock.set(0)
         #expect(try next() == .accepted)
-        #expect(try next() == .accepted)
         guard case .rateLimited(0, let wait) = try next() else {
             Issue.record("the limit is gone")
             return
         }
         #expect((3_000_000...3_600_000).contains(wait))
+    }
+
+    @Test("have no more tokens after a reload that lowers the burst below what was taken")
+    func loweredBurst() throws {
+        let bench = try RedisCounterBench(RedisServer())
+        func verdict(_ counter: UInt32, burst: Int) throws -> CounterVerdict? {
+            try bench.verdict(
+                bench.request(
+                    counter: counter, challenge: UInt64(counter), rates: [rate(1, burst: burst)]))
+        }
+        for counter in 1...5 as ClosedRange<UInt32> {
+            #expect(try verdict(counter, burst: 10) == .accepted)
+        }
+        guard case .rateLimited(0, let wait) = try verdict(6, burst: 2) else {
+            Issue.record("the bucket was filled")
+            return
+        }
+        #expect((3_000_000...3_600_000).contains(wait))
+        // The limit as it was goes on where it was.
+        #expect(try verdict(6, burst: 6) == .accepted)
+        guard case .rateLimited = try verdict(7, burst: 6) else {
+            Issue.record("the bucket was filled")
+            return
+        }
     }
 
     @Test("are kept for eight limits, and the state of a device stays small")
@@ -119,6 +142,8 @@ struct RedisRateTests {
             #expect(try bench.verdict(request) == .accepted)
         }
         let name = try server.command("KEYS", "*:counter")
-        #expect(try server.command("STRLEN", name) == "\(4 + 128 + 8 * 16 + 8)")
+        // Of 16 bytes: the time at which the buckets were written, and these.
+        let byteCount: Int = 4 + 128 + (1 + 8) * 16 + 8
+        #expect(try server.command("STRLEN", name) == "\(byteCount)")
     }
 }
