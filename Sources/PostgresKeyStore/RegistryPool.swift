@@ -102,7 +102,7 @@ final class RegistryPool {
     }
 
     private func dispatch() {
-        if let question = changeQuestion, let member = idleMember(for: .reading) {
+        if let question = changeQuestion, usableCount > 1, let member = idleMember(for: .reading) {
             changeQuestion = nil
             ask(question, on: member)
         }
@@ -116,12 +116,13 @@ final class RegistryPool {
         !writes.isEmpty || !waitingWrites.isEmpty || !waitingFloors.isEmpty
     }
 
+    private var usableCount: Int { members.count { $0.session?.isReady ?? false } }
+
     /// The one that has been idle for longest, so that a dead one is noticed.
     private func idleMember(for work: Member.Work) -> Member? {
         if work == .writing, members.count > 1 {
             let writing = members.count { $0.work == .writing }
-            let usable = members.count { $0.session?.isReady ?? false }
-            if writing >= max(1, usable - 1) { return nil }
+            if writing >= max(1, usableCount - 1) { return nil }
         }
         guard let index = members.firstIndex(where: { $0.session?.canRun ?? false }) else {
             return nil
@@ -173,8 +174,9 @@ final class RegistryPool {
         dispatch()
     }
 
-    /// Asks for whoever hears of changes, on the first connection that has nothing else to do.
-    /// `completion` is called once, unless the pool is closed before. Ask one question at a time.
+    /// Asks for whoever hears of changes, on the first connection that has nothing else to do; not
+    /// on the only one, from which a locked table would keep all look-ups. `completion` is called
+    /// once, unless the pool is closed before. Ask one question at a time.
     func ask(
         _ request: PostgresRequest,
         completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
