@@ -141,11 +141,17 @@ final class ChangeListener {
             readsAgain = true
             return
         }
+        defer { nameKeys(rows) }
+        // The same rows are read and named again until none is hidden.
         guard rows.integer(rows.count - 1, 0) == rows.integer(0, 3) else { return hidden() }
         hearing.heard(asOf: sentAt)
-        guard rows.count > 1 else { return }
         // Two may read at once: whoever comes later with less names some keys once more.
-        if self.last == last { self.last = place(rows, rows.count - 1) }
+        if rows.count > 1, self.last == last { self.last = place(rows, rows.count - 1) }
+    }
+
+    /// Names the keys of all rows but the first, which was read before.
+    private func nameKeys(_ rows: PostgresRows) {
+        guard rows.count > 1 else { return }
         var keys: [KeyID] = []
         for row in 1..<rows.count {
             guard let digest = rows.bytes(row, 1).flatMap({ Bytes32($0) }) else {
@@ -156,17 +162,17 @@ final class ChangeListener {
         noticed(.keys(keys))
     }
 
-    /// Begins at the last change: what is cached may be older.
+    /// Begins at the last change that is shown: what is cached may be older.
     private func begin(
         _ result: Result<[PostgresOutcome], PostgresFailure>, _ sentAt: MonotonicInstant
     ) {
         guard let rows = rows(result) else { return }
-        guard rows.count == 1, let revision = rows.integer(0, 0), let mark = rows.bytes(0, 1),
-            revision == rows.integer(0, 2)
+        guard rows.count == 1, let revision = rows.integer(0, 0), let mark = rows.bytes(0, 1)
         else { return hidden() }
         last = Place(revision: revision, mark: mark)
-        hearing.heard(asOf: sentAt)
         noticed(.everything)
+        guard revision == rows.integer(0, 2) else { return hidden() }
+        hearing.heard(asOf: sentAt)
         if readsAgain { read() }
     }
 

@@ -134,6 +134,47 @@ final class ChangeHearingTests {
         registry.close()
     }
 
+    @Test(
+        "a change that is shown is told although a later one is hidden",
+        .enabled(if: PostgresServer.isInstalled), arguments: [true, false])
+    func hiddenLater(isKnownBefore: Bool) throws {
+        let fixture = try PostgresFixture()
+        let role = "gateway_\(fixture.database)"
+        try fixture.query(
+            "CREATE ROLE \(role) LOGIN; ALTER DATABASE \(fixture.database) OWNER TO \(role)")
+        let registry = try fixture.registry { $0.connection.user = role }
+        let told = Locked<[RegistryChange]>([])
+        registry.onChange { change in told.withLock { $0.append(change) } }
+        try wait(for: registry) { _, _ in told.withLock { !$0.isEmpty } }
+        let digest = generator.bytes32()
+        func note(_ key: String) -> String {
+            """
+            WITH next AS (
+                UPDATE sallyport.registry SET revision = revision + 1 RETURNING revision)
+            INSERT INTO sallyport.changes (revision, key_id) SELECT revision, \(key) FROM next;
+            """
+        }
+        let hide = """
+            CREATE POLICY hide ON sallyport.changes USING (revision <> 3);
+            ALTER TABLE sallyport.changes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+            """
+        let key = "decode('\(KeyID(digest: digest).base64)', 'base64')"
+        if isKnownBefore {
+            // The first is shown and the second hidden, to one look at both.
+            try fixture.query(hide + note(key) + note("NULL"))
+            try wait(for: registry) { $1?.contains("row security") == true }
+            #expect(told.withLock { $0 }.contains(.keys([KeyID(digest: digest)])))
+        } else {
+            // What was read last is not shown either.
+            told.withLock { $0 = [] }
+            try fixture.query(
+                hide.replacing("<> 3", with: "= 2") + note(key) + note("NULL"))
+            try wait(for: registry) { $1?.contains("row security") == true }
+            #expect(told.withLock { $0 }.contains(.everything))
+        }
+        registry.close()
+    }
+
     @Test("an SQLite table of changes that cannot be read has an age and a reason")
     func sqlite() throws {
         let directory = try TemporaryDirectory()
