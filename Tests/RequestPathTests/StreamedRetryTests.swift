@@ -94,6 +94,10 @@ struct StreamedRetryTests {
         let line = try gateway.accessLine { $0["path"]?.stringValue == "/two" }
         #expect(line["reason"]?.stringValue == "upstream_failed")
         #expect(line["detail"]?.stringValue == "refused: by the server")
+        // What a client in HTTP/1.1 is told.
+        #expect(line["status"]?.integerValue == 502)
+        let failures = #"sallyport_responses_total{route="all",class="5xx"}"#
+        #expect(try gateway.metric(failures) == 1)
         #expect(try gateway.exchange("POST", "/one", body: body).status == 502)
         #expect(try server.wait { $0.count == 3 }.map(\.path) == ["/two", "/next", "/one"])
     }

@@ -241,10 +241,12 @@ final class Exchange {
     }
 
     /// Tells a client in HTTP/2 that no server has begun the request, so that it may send the
-    /// request again (RFC 9113 section 8.7). Other clients get a problem document.
+    /// request again (RFC 9113 section 8.7). Other clients get a problem document, whose status is
+    /// logged and counted in any case.
     func handBack(_ refusal: Refusal) {
         guard downstream?.refuseRequest() == true else { return refuse(refusal) }
         judgement.refuse(refusal)
+        progress.status = refusal.reason.status
         phase = .recordAccess
         advance()
     }
