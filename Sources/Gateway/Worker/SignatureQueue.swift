@@ -86,7 +86,8 @@ final class SignatureQueue {
         }
         guard hasLeft else { return }
         let all = ending
-        batch.keep { !all[$0].isLeft }
+        // Behind them are those of the next turn.
+        batch.keep { $0 >= all.count || !all[$0].isLeft }
         ending.removeAll { $0.isLeft }
     }
 
