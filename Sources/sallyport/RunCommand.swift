@@ -70,7 +70,8 @@ enum RunCommand {
         let listeners = try listeners(settings, inherited)
         opened.listeners = listeners
         let stores = try Stores(settings) {
-            // From here on a start is either served or undone, and nothing waits for long.
+            // From here on a start is either served or undone. It may still wait for a disk, with
+            // the counters that earlier gateways have accepted.
             SignalWatch.hold()
         }
         opened.stores = stores
