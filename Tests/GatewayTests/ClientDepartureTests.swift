@@ -66,6 +66,56 @@ struct ClientDepartureTests {
         #expect(gateway.outcomes(of: "open") == ["passed ok": 1])
     }
 
+    @Test("a request behind one that is finished is not sent on if its own route says cancel")
+    func pipelined() throws {
+        let stepped = try SteppedWorker(isUpstreamUnix: true) {
+            $0.routes.append(GatewayUnderTest.route("costly", "/costly/") { _ in })
+            $0.routes[1].onClientClose = .cancel
+        }
+        stepped.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /costly/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        try stepped.beginWhatCame()
+        Socket.shutdownWrite(stepped.client)
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.connection.state == .exchanging)
+        #expect(stepped.upstreamText().contains("GET / "))
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8))
+        stepped.worker.outbox.flush()
+        #expect(stepped.upstreamText().isEmpty)
+        #expect(stepped.connection.state == .closed)
+        #expect(stepped.takeAnswers().hasSuffix("\r\n\r\nok"))
+    }
+
+    @Test("one that has half closed takes the whole answer before the next request may cancel")
+    func slowReader() throws {
+        let stepped = try SteppedWorker(isUpstreamUnix: true) {
+            $0.routes.append(GatewayUnderTest.route("costly", "/costly/") { _ in })
+            $0.limits.responseBufferByteCountMax = 1024 * 1024
+            $0.routes[1].onClientClose = .cancel
+        }
+        stepped.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /costly/ HTTP/1.1\r\nHost: a\r\n\r\n")
+        try stepped.beginWhatCame()
+        Socket.shutdownWrite(stepped.client)
+        stepped.connection.descriptorIsReadable()
+        let piece = [UInt8](repeating: 0x61, count: 64 * 1024)
+        let byteCount = 64 * piece.count
+        try stepped.relay(
+            Array("HTTP/1.1 200 OK\r\nContent-Length: \(byteCount)\r\n\r\n".utf8))
+        // Of the last pieces the client takes nothing, which is more than its kernel holds.
+        var received = 0
+        for index in 0..<64 {
+            try stepped.relay(piece)
+            if index < 56 { received += stepped.drainClient() }
+        }
+        #expect(stepped.connection.state != .closed)
+        for _ in 0..<1000 where stepped.connection.state != .closed {
+            received += stepped.drainClient()
+            stepped.connection.descriptorIsWritable()
+        }
+        received += stepped.drainClient()
+        #expect(received > byteCount)
+        #expect(stepped.connection.state == .closed)
+    }
+
     @Test("one whose streamed body the upstream does not take is noticed behind its own bytes")
     func behindItsBody() throws {
         let stepped = try SteppedWorker(isUpstreamUnix: true) {

@@ -146,7 +146,9 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         while true {
             switch state {
             case .idle, .readingHead:
-                guard !input.isEmpty, !isOutputFull else { return }
+                // A request that may end the connection begins after the answer before it.
+                guard !input.isEmpty, hasClientEnded ? output.isEmpty : !isOutputFull
+                else { return }
                 state = .readingHead
                 guard readHead() else { return }
             case .exchanging:
@@ -195,6 +197,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
                 exchange.head.keepAlive && !worker.endsConnections && ending == .none
                 && requestCount < worker.site.settings.limits.requestsPerConnectionMax
             exchange.intake.isComplete = bodyReader.isComplete
+            exchange.arrival.mayBeLeft = hasClientEnded
             exchange.advance()
             return true
         }
@@ -331,12 +334,9 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         if let transport, transport.isWriting { return checkClient(transport) }
         switch state {
         case .idle, .lingering: close()
-        case .readingHead:
-            if requestCount == 0, input.isEmpty { return close() }
-            timeOutRequest()
-        case .exchanging:
-            if bodyReader.isComplete { return }
-            timeOutRequest()
+        case .readingHead where requestCount == 0 && input.isEmpty: close()
+        case .readingHead: timeOutRequest()
+        case .exchanging: if !bodyReader.isComplete { timeOutRequest() }
         case .finishing, .closed: break
         }
     }

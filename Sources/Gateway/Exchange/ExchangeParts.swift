@@ -40,8 +40,9 @@ struct Arrival {
     var trustedRequestID: Range32?
     /// The head was made from HTTP/2's fields.
     var isHTTP2 = false
-    /// It lay unread for so long that its client may have left (``Backlog/isLate``).
-    var isLate = false
+    /// Its client may have left before it began: it lay unread for a while (``Backlog/isLate``), or
+    /// was pipelined and the client sends no more.
+    var mayBeLeft = false
     /// The place of the request's spans; nil if it gets none.
     var trace: RequestTrace?
     /// A proxy asks about the request, which came to it; nil where the request came here itself.

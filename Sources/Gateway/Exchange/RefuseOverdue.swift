@@ -8,7 +8,7 @@ extension Exchange {
     /// Refuses a request that has waited for longer than `timeouts.backlog`.
     func refuseOverdue() throws(Refusal) {
         guard worker.connections.backlog.waited > 0 else { return }
-        arrival.isLate = worker.connections.backlog.isLate
+        if worker.connections.backlog.isLate { arrival.mayBeLeft = true }
         guard client.listener.audience == .apps, worker.connections.backlog.refuses(worker)
         else { return }
         var refusal = Refusal(.gatewayBusy, .backlog)
@@ -16,10 +16,11 @@ extension Exchange {
         throw refusal
     }
 
-    /// Ends the exchange if its client has left while the request waited; true then. Others are not
-    /// looked at: that costs a system call, and their connections tell in the next turn.
+    /// Ends the exchange if its client has left while the request waited (``isLeft(by:)``); true
+    /// then. Others are not looked at: that costs a system call, and their connections tell in the
+    /// next turn.
     func endIfClientLeft() -> Bool {
-        guard arrival.isLate, let downstream, let transport = downstream.transport,
+        guard arrival.mayBeLeft, let downstream, let transport = downstream.transport,
             isLeft(by: transport)
         else { return false }
         downstream.lose()
