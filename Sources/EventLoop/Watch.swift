@@ -28,6 +28,10 @@ public final class Watch {
     private var isWatchingChanges = false
     private var isEdgeTriggered = false
     private var isCancelled = false
+    private var hasRead = false
+    /// Bytes that came before this time have waited for their reader's own bound: reading was
+    /// disabled until then, or the connection was not accepted.
+    public var heldUntil = MonotonicInstant(nanoseconds: 0)
 
     /// Waits for nothing yet. The handler may be set later, before anything is enabled: so an
     /// object can make its watch first and then name itself.
@@ -76,6 +80,8 @@ public final class Watch {
         disableReading()
         setEdgeTriggered(false)
         isReading = true
+        if hasRead { unsafe loop._withUnsafeGuaranteedRef { heldUntil = $0.now } }
+        hasRead = true
         readEvent.add()
     }
 

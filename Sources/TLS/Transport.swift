@@ -19,13 +19,6 @@ public struct Transport {
     private let watch: Watch
     private let tls: TLSStream?
 
-    /// Makes a transport without TLS.
-    public init(loop: EventLoop, descriptor: Int32) {
-        self.descriptor = descriptor
-        watch = Watch(loop: loop, descriptor: descriptor)
-        tls = nil
-    }
-
     /// Takes over a watch that waits for nothing, without TLS.
     public init(watch: Watch) {
         descriptor = watch.descriptor
@@ -88,6 +81,9 @@ public struct Transport {
     public var isWriting: Bool { tls?.isWriting ?? watch.isWriting }
 
     public var isReading: Bool { tls.map { $0.interest == .reading } ?? watch.isReading }
+
+    /// The time before which nothing was to be read (``Watch/heldUntil``).
+    public var heldUntil: MonotonicInstant { watch.heldUntil }
 
     public func enableReading() {
         if let tls { tls.interest = .reading } else { watch.enableReading() }

@@ -172,7 +172,7 @@ struct HeldBodyTests {
         try box.fill(bytes, pieceByteCount: 70_000, memoryByteCountMax: 10)
         let (near, far) = try Socket.pair()
         defer { Socket.close(far) }
-        let transport = Transport(loop: box.ground.loop, descriptor: near)
+        let transport = Transport(watch: Watch(loop: box.ground.loop, descriptor: near))
         defer { transport.close(.complete) }
         let first = box.body.send(from: 10, to: transport, atMost: 90)
         #expect(first == .bytes(90))

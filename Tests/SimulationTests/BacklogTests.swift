@@ -43,6 +43,12 @@ private final class BusyGateway {
         #expect(try answer(connection)?.status == 200)
     }
 
+    func step(waited duration: Duration) {
+        waited = duration.wholeNanoseconds
+        step()
+        waited = 0
+    }
+
     func step() {
         gateway.step(store: { nil }) { _ in
             upstreamCount += 1
@@ -155,6 +161,31 @@ struct BacklogTests {
             #expect(try busy.answer(connection)?.status == (finishes ? 200 : nil))
             // The counter was not used.
             #expect(try busy.status(after: .zero, request: request) == (finishes ? 401 : 200))
+        }
+    }
+
+    @Test("are served after any time that they have waited for room among the connections")
+    func pausedListener() throws {
+        let busy = try BusyGateway { $0.limits.connectionCountMax = 1 }
+        let worker = busy.gateway.worker
+        let scratch = try ScratchDirectory()
+        let address = try #require(SocketAddress.unix(scratch.path + "/clients"))
+        let descriptor = try Socket.listen(on: address)
+        worker.open([BoundListener(context: worker.idleListener, descriptor: descriptor)])
+        let request = Array("GET /assert/challenge HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        var clients: [Int32] = []
+        for _ in 0..<4 {
+            guard case .connected(let client) = Socket.connect(to: address) else { continue }
+            clients.append(client)
+        }
+        try #require(clients.count == 4)
+        busy.step()
+        for client in clients { _ = Socket.write(client, request.span) }
+        for client in clients {
+            // The others have waited for the place of the one before, each as long as that took.
+            busy.step(waited: .seconds(5))
+            #expect(try busy.answer(client)?.status == 200)
+            busy.pass(.milliseconds(499))
         }
     }
 }

@@ -18,14 +18,14 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     var proxy: SocketAddress?
 
     init(
-        worker: Worker, session: TLSSession, descriptor: Int32, peer: SocketAddress,
+        worker: Worker, session: TLSSession, watch: Watch, peer: SocketAddress,
         listener: ListenerContext
     ) {
         self.worker = worker
         self.session = session
         self.peer = peer
         self.listener = listener
-        watch = Watch(loop: worker.loop, descriptor: descriptor)
+        self.watch = watch
     }
 
     func start() {
@@ -41,11 +41,13 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         proceed()
     }
 
-    /// False if the client has left, or its first bytes have waited too long (`timeouts.backlog`):
-    /// a handshake would be the dearest part of what is done for it, and without one nothing can be
-    /// said.
+    /// False if the client sends no more, or its first bytes have waited too long
+    /// (`timeouts.backlog`): a handshake would be the dearest part of what is done for it, and
+    /// without one nothing can be said. A client that has only closed its sending side loses
+    /// nothing: it cannot answer the server's part of the handshake.
     private var isWanted: Bool {
-        worker.connections.backlog.enter(watch.descriptor, isNew: true, of: worker)
+        worker.connections.backlog.enter(
+            watch.descriptor, heldUntil: watch.heldUntil, isNew: true, of: worker)
         defer { worker.connections.backlog.leave() }
         if worker.connections.backlog.isLate, Socket.hasPeerEnded(watch.descriptor) { return false }
         guard listener.audience == .apps, worker.connections.backlog.refuses(worker)

@@ -15,6 +15,8 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
     var quotaPlace: QuotaPlace?
     /// The proxy, once it has spoken, which is what the greeting waits for.
     var proxy: SocketAddress?
+    /// What the connection that goes on takes over (``Watch/heldUntil``).
+    var heldUntil = MonotonicInstant(nanoseconds: 0)
     private var watch: Watch?
     private var deadline: Deadline?
     /// The bytes of the header that have come.
@@ -76,7 +78,8 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
         if case .address(let bytes, let port) = header.source {
             client = SocketAddress(ipBytes: bytes, port: port) ?? peer
         }
-        successor = worker.serve(descriptor, client, listener, after: self)
+        successor = worker.serve(
+            descriptor, client, listener, heldUntil: heldUntil, after: self)
     }
 
     private func fail(_ fault: String?) {

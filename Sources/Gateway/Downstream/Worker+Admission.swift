@@ -7,13 +7,18 @@ import TLS
 
 /// The way of a connection from the listener to its protocol.
 extension Worker {
-    func accepted(_ descriptor: Int32, _ peer: SocketAddress, _ listener: ListenerContext) {
+    /// - Parameter heldUntil: the time until which the listener was paused (``Watch/heldUntil``).
+    func accepted(
+        _ descriptor: Int32, _ peer: SocketAddress, _ listener: ListenerContext,
+        heldUntil: MonotonicInstant = MonotonicInstant(nanoseconds: 0)
+    ) {
         guard listener.expectsProxyHeader(from: peer) else {
-            serve(descriptor, peer, listener)
+            serve(descriptor, peer, listener, heldUntil: heldUntil)
             return
         }
         let greeting = ProxyGreeting(
             worker: self, descriptor: descriptor, peer: peer, listener: listener)
+        greeting.heldUntil = heldUntil
         insert(greeting)
         greeting.start()
     }
@@ -23,7 +28,7 @@ extension Worker {
     @discardableResult
     func serve(
         _ descriptor: Int32, _ client: SocketAddress, _ listener: ListenerContext,
-        after greeting: ProxyGreeting? = nil
+        heldUntil: MonotonicInstant, after greeting: ProxyGreeting? = nil
     ) -> (any ClientConnection)? {
         func take(_ connection: any ClientConnection) {
             guard let greeting else { return insert(connection) }
@@ -35,8 +40,10 @@ extension Worker {
             if let greeting { remove(greeting) }
             return nil
         }
+        let watch = Watch(loop: loop, descriptor: descriptor)
+        watch.heldUntil = heldUntil
         guard listener.isTLS else {
-            let transport = Transport(loop: loop, descriptor: descriptor)
+            let transport = Transport(watch: watch)
             let connection = HTTP1Connection(
                 worker: self, transport: transport, peer: client, listener: listener)
             take(connection)
@@ -52,8 +59,7 @@ extension Worker {
             return nil
         }
         let handshake = ClientHandshake(
-            worker: self, session: session, descriptor: descriptor, peer: client,
-            listener: listener)
+            worker: self, session: session, watch: watch, peer: client, listener: listener)
         take(handshake)
         handshake.quotaPlace = quotaPlace
         handshake.start()

@@ -9,6 +9,8 @@ final class Acceptor: ReadinessHandler {
     private var retry: Timer?
     private(set) var isPaused = false
     private(set) var isClosed = false
+    /// When it was paused last until. Who connected before has waited for a bound of our own.
+    private var heldUntil = MonotonicInstant(nanoseconds: 0)
 
     init(worker: Worker, context: ListenerContext, descriptor: Int32) {
         self.worker = worker
@@ -32,7 +34,7 @@ final class Acceptor: ReadinessHandler {
             guard worker.mayAccept else { return pause() }
             switch Socket.accept(descriptor) {
             case .accepted(let client, let peer):
-                worker.accepted(client, peer, context)
+                worker.accepted(client, peer, context, heldUntil: heldUntil)
                 if client >= descriptorMax, !isClosed { return awaitDescriptors() }
             case .wouldBlock: return
             case .outOfDescriptors: return awaitDescriptors()
@@ -72,6 +74,7 @@ final class Acceptor: ReadinessHandler {
             return retryLater()
         }
         isPaused = false
+        heldUntil = worker.loop.now
         watch?.enableReading()
     }
 
