@@ -35,4 +35,27 @@ public final class RegularFile: Sendable {
     public func read(byteCountMax: Int) throws(IOError) -> [UInt8] {
         try File.readAll(file.raw, path, byteCountMax: byteCountMax)
     }
+
+    /// The bytes of a part of the file. Throws ``IOError/Reason/cutShort`` if it ends before.
+    public func read(at offset: Int, byteCount: Int) throws(IOError) -> [UInt8] {
+        var code: Int32 = 0
+        let bytes = [UInt8](capacity: max(0, byteCount)) { output in
+            while output.count < byteCount, code == 0 {
+                unsafe output.withUnsafeMutableBufferPointer { target, filled in
+                    let start = unsafe target.baseAddress.map { unsafe $0 + filled }
+                    let position = off_t(offset + filled)
+                    let count = unsafe pread(file.raw, start, byteCount - filled, position)
+                    if count > 0 { return filled += count }
+                    code = count == 0 ? Self.ended : sallyport_errno()
+                    if code == EINTR { code = 0 }
+                }
+            }
+        }
+        if code == Self.ended { throw IOError(path, .cutShort) }
+        if code != 0 { throw IOError(path, errno: code) }
+        return bytes
+    }
+
+    /// No error number.
+    private static let ended: Int32 = -1
 }

@@ -23,19 +23,37 @@ public enum EmbeddedOwnershipError: Error, Hashable, Sendable, CustomStringConve
     }
 }
 
+/// What a start finds of the embedded counters of the last stop.
+public enum KeptState: Sendable {
+    /// Nobody has counted on the registry with embedded counters, or a gateway has since counted
+    /// elsewhere.
+    case none
+    case kept(EmbeddedSnapshot)
+    /// The counters of the last stop are lost, and why, in words for the operator.
+    case lost(String)
+
+    public var snapshot: EmbeddedSnapshot? {
+        if case .kept(let snapshot) = self { snapshot } else { nil }
+    }
+}
+
 /// The right of one process to run embedded counters on a registry, and the place where they
 /// survive a clean stop. Held for as long as the value lives; a killed process lets go.
 ///
-/// Beside the registry lie `.lock`, locked while a gateway runs, and `.owner`: who runs, or a token
-/// of the last clean stop. A state counts only together with its token, in the very file that it
-/// was written to, and both are used up by a start: a registry restored from a backup, with that
-/// file or without it, brings back no counters, but a new incarnation.
+/// Beside the registry lie `.lock`, locked while a gateway runs, `.owner`: who runs, or a token
+/// of the last clean stop, and from a stop to the next start `.counters`, the state itself. A state
+/// counts only together with the row in the registry that describes it and with its token, in the
+/// very file that this was written to, and all are used up by a start: a registry restored from a
+/// backup, with those files or without them, brings back no counters, but a new incarnation.
 public struct EmbeddedOwnership: ~Copyable {
     private let path: String
     private let lock: FileLock
 
     private static let tokenByteCount = 16
+    /// The form of the row and of the parts.
+    private static let form: UInt64 = 1
     private var ownerPath: String { path + ".owner" }
+    private var stateFile: EmbeddedStateFile { EmbeddedStateFile(registryPath: path) }
 
     /// Takes the lock without waiting. The registry must exist.
     public init(registryPath: String) throws(EmbeddedOwnershipError) {
@@ -58,8 +76,12 @@ public struct EmbeddedOwnership: ~Copyable {
 
     private static func holder(_ ownerPath: String) -> String {
         guard let bytes = try? File.read(ownerPath, byteCountMax: 256) else { return "" }
-        let line = String(decoding: bytes.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)
+        let line = words(bytes)
         return line.hasPrefix("process ") ? line : ""
+    }
+
+    private static func words(_ owner: [UInt8]) -> String {
+        String(decoding: owner.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)
     }
 
     /// Has the next start with embedded counters begin another incarnation: for a gateway that
@@ -70,6 +92,7 @@ public struct EmbeddedOwnership: ~Copyable {
         guard File.identity(path + ".owner") != nil,
             let ownership = try? EmbeddedOwnership(registryPath: registryPath)
         else { return }
+        ownership.stateFile.remove()
         do throws(IOError) {
             try File.remove(ownership.ownerPath)
         } catch {
@@ -77,101 +100,170 @@ public struct EmbeddedOwnership: ~Copyable {
         }
     }
 
-    /// The state of the last clean stop, nil after any other end, or while another process holds
-    /// the write lock. It is deleted durably before it is returned: call this before anything is
-    /// served.
-    public func takeState() throws(StoreError) -> EmbeddedSnapshot? {
-        let stored = try withTables(busyMillisecondsMax: 1000) { tables throws(SQLiteError) in
+    /// The state of the last clean stop, lost after any other end, or while another process holds
+    /// the write lock. What describes it is deleted durably before it is returned: call this before
+    /// anything is served.
+    public func takeState() throws(StoreError) -> KeptState {
+        var isLocked = false
+        let rows = try withTables(busyMillisecondsMax: 1000) { tables throws(SQLiteError) in
             // Nobody else writes it: this process has ``lock``.
-            let parts = try tables.embeddedState()
-            guard !parts.isEmpty else { return parts }
+            let rows = try tables.embeddedState()
+            guard !rows.isEmpty else { return rows }
             do throws(SQLiteError) {
                 try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
                     try tables.deleteEmbeddedState()
                 }
-                return parts
+                return rows
             } catch {
                 // Another incarnation is safe; what stays has no owner from now on.
                 guard error.isBusy else { throw error }
+                isLocked = true
                 return []
             }
         }
         let identity = File.identity(ownerPath)
-        let owner = (try? File.read(ownerPath, byteCountMax: 256)) ?? []
+        let owner = (try? File.read(ownerPath, byteCountMax: 4096)) ?? []
         do throws(IOError) {
             try File.write(
                 ownerPath, Array("process \(HostSystem.processID)\n".utf8), mode: 0o644)
         } catch {
             throw StoreError("registry: \(error)")
         }
-        guard let header = stored.first else { return nil }
-        var reader = ByteReader(header.span)
-        guard let token = reader.readSpan(byteCount: Self.tokenByteCount)?.array,
+        let state = state(rows, owner: owner, identity: identity)
+        // Also what a stop has left that was cut off.
+        stateFile.remove()
+        return isLocked ? .lost("another process holds the registry's write lock") : state
+    }
+
+    private func state(_ rows: [[UInt8]], owner: [UInt8], identity: [UInt64]?) -> KeptState {
+        guard let row = rows.first else { return Self.gap(owner, isFirst: identity == nil) }
+        let isOther = "they are damaged, or of another version of the program"
+        var reader = ByteReader(row.span)
+        guard rows.count == 1, let token = reader.readSpan(byteCount: Self.tokenByteCount)?.array,
+            reader.readInteger(byteCount: 8) == Self.form,
             let incarnation = reader.readInteger(byteCount: 8),
-            let partCount = reader.readInteger(byteCount: 8),
             let base = reader.readInteger(byteCount: 8),
             let stoppedAt = reader.readInteger(byteCount: 8),
             let boot0 = reader.readInteger(byteCount: 8),
             let boot1 = reader.readInteger(byteCount: 8),
             let inode = reader.readInteger(byteCount: 8),
-            let changedAt = reader.readInteger(byteCount: 8), [inode, changedAt] == identity,
-            let digest = reader.readSpan(byteCount: Bytes32.byteCount)?.array,
-            reader.isAtEnd, partCount == UInt64(stored.count - 1), owner == Self.mark(token),
-            // A counter that is far too high would lock its device out.
-            digest == Self.digest(header.dropLast(Bytes32.byteCount), stored.dropFirst())
-        else { return nil }
+            let changedAt = reader.readInteger(byteCount: 8),
+            let parts = Self.parts(&reader),
+            let digest = reader.readSpan(byteCount: Bytes32.byteCount)?.array, reader.isAtEnd,
+            digest == SHA256.hash(Array(row.dropLast(Bytes32.byteCount))).array
+        else { return .lost(isOther) }
+        guard let identity else {
+            return .lost(
+                "\(ownerPath) is gone: a gateway has counted in Redis since, or somebody removed it"
+            )
+        }
+        guard [inode, changedAt] == identity, owner == Self.mark(token) else {
+            return .lost(
+                "the registry, or a file beside it, is a copy from before the last stop")
+        }
         let clock = EmbeddedClock(
             base: Int64(bitPattern: base), boot: Bytes16(word0: boot0, word1: boot1),
             nowMilliseconds: Int64(bitPattern: stoppedAt))
-        return EmbeddedSnapshot(
-            incarnation: Incarnation(incarnation), clock: clock, parts: Array(stored.dropFirst()))
+        do throws(IOError) {
+            return .kept(try stateFile.take(Incarnation(incarnation), clock, parts))
+        } catch {
+            return .lost("\(error)")
+        }
     }
 
+    /// Why no row describes a state.
+    private static func gap(_ owner: [UInt8], isFirst: Bool) -> KeptState {
+        if isFirst { return .none }
+        let words = words(owner)
+        if words.hasPrefix(unkeptPrefix) {
+            return .lost(
+                "the last stop could not keep them: " + words.dropFirst(unkeptPrefix.count))
+        }
+        return .lost(
+            words.hasPrefix("process ")
+                ? "the gateway before (\(words)) was killed, or crashed, or could not keep them"
+                : "the last stop was cut off, or the registry is a copy from before it")
+    }
+
+    private static func parts(_ reader: inout ByteReader) -> [EmbeddedStateFile.Part]? {
+        guard let count = reader.readInteger(byteCount: 8), count <= partCountMax else {
+            return nil
+        }
+        var parts: [EmbeddedStateFile.Part] = []
+        for _ in 0..<count {
+            guard let byteCount = reader.readInteger(byteCount: 8), byteCount <= UInt64(Int32.max),
+                let bytes = reader.readSpan(byteCount: Bytes32.byteCount),
+                let digest = Bytes32(bytes)
+            else { return nil }
+            parts.append(EmbeddedStateFile.Part(byteCount: Int(byteCount), digest: digest))
+        }
+        return parts
+    }
+
+    /// Far more than there are shards.
+    private static let partCountMax: UInt64 = 1024
+
     /// Keeps the state for the next start: the last thing a gateway does, when nothing is served
-    /// any more. If it fails, the next start gets another incarnation.
-    public func storeState(_ snapshot: EmbeddedSnapshot) throws(StoreError) {
-        // Without it nobody could tell whether the clock goes on.
-        guard let boot = snapshot.clock.boot else { return }
+    /// any more. Returns how long it is, in bytes. If it fails, the next start gets another
+    /// incarnation, and says why.
+    @discardableResult
+    public func storeState(_ snapshot: EmbeddedSnapshot) throws(StoreError) -> Int {
+        do throws(StoreError) {
+            return try store(snapshot)
+        } catch {
+            stateFile.remove()
+            let words = Self.unkeptPrefix + error.description.prefix(Self.reasonCountMax)
+            // On a full disk the next start may only know that something went wrong.
+            try? File.write(ownerPath, Array((words + "\n").utf8), mode: 0o644)
+            throw error
+        }
+    }
+
+    private static let unkeptPrefix = "stopped, counters not kept: "
+    private static let reasonCountMax = 1000
+
+    private func store(_ snapshot: EmbeddedSnapshot) throws(StoreError) -> Int {
+        guard let boot = snapshot.clock.boot else {
+            throw StoreError("the system does not tell one boot from another")
+        }
+        // First of all: without the row, which comes last, the file is nothing.
+        let parts = try stateFile.write(snapshot)
         let token = RandomBytes.bytes(Self.tokenByteCount)
         do throws(IOError) {
             try File.write(ownerPath, Self.mark(token), mode: 0o644)
         } catch {
             throw StoreError("registry: \(error)")
         }
-        guard let identity = File.identity(ownerPath) else { return }
-        var header = token
+        guard let identity = File.identity(ownerPath) else {
+            throw StoreError("registry: \(ownerPath) is gone")
+        }
+        var row = token
         let words =
             [
-                snapshot.incarnation.value, UInt64(snapshot.parts.count),
-                UInt64(bitPattern: snapshot.clock.base),
+                Self.form, snapshot.incarnation.value, UInt64(bitPattern: snapshot.clock.base),
                 UInt64(bitPattern: snapshot.clock.nowMilliseconds), boot.word0, boot.word1,
-            ] + identity
-        for word in words {
-            for shift in stride(from: UInt64(56), through: 0, by: -8) {
-                header.append(UInt8(truncatingIfNeeded: word >> shift))
-            }
+            ] + identity + [UInt64(parts.count)]
+        for word in words { Self.append(word, to: &row) }
+        for part in parts {
+            Self.append(UInt64(part.byteCount), to: &row)
+            row += part.digest.array
         }
-        header += Self.digest(header[...], snapshot.parts[...])
-        let parts = [header] + snapshot.parts
+        row += SHA256.hash(row).array
         try withTables { tables throws(SQLiteError) in
             try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
                 try tables.deleteEmbeddedState()
-                try tables.insertEmbeddedState(parts)
+                try tables.insertEmbeddedState(row)
             }
         }
+        return parts.reduce(0) { $0 + $1.byteCount }
+    }
+
+    private static func append(_ word: UInt64, to bytes: inout [UInt8]) {
+        bytes.append(addingCapacity: 8) { $0.append(bigEndian: word) }
     }
 
     private static func mark(_ token: [UInt8]) -> [UInt8] {
         Array("stopped \(Hex.encode(token))\n".utf8)
-    }
-
-    /// SQLite notices no damage to what a row holds.
-    private static func digest(_ header: ArraySlice<UInt8>, _ parts: ArraySlice<[UInt8]>) -> [UInt8]
-    {
-        var stream = SHA256Stream()
-        stream.update(header.span)
-        for part in parts { stream.update(part.span) }
-        return stream.finish().array
     }
 
     private func withTables<Value>(
@@ -190,24 +282,21 @@ public struct EmbeddedOwnership: ~Copyable {
 }
 
 extension RegistryTables {
-    /// The stored parts in order, empty if there are none.
+    /// The row of the last clean stop, in an array of one; an earlier form had several.
     func embeddedState() throws(SQLiteError) -> [[UInt8]] {
         let select = try connection.prepare("SELECT bytes FROM embedded_state ORDER BY part")
-        var parts: [[UInt8]] = []
-        while try select.step() { parts.append(select.blob(0) ?? []) }
-        return parts
+        var rows: [[UInt8]] = []
+        while try select.step() { rows.append(select.blob(0) ?? []) }
+        return rows
     }
 
     func deleteEmbeddedState() throws(SQLiteError) {
         try connection.execute("DELETE FROM embedded_state")
     }
 
-    func insertEmbeddedState(_ parts: [[UInt8]]) throws(SQLiteError) {
-        let insert = try connection.prepare("INSERT INTO embedded_state VALUES (?, ?)")
-        for (part, bytes) in parts.enumerated() {
-            try insert.bind(1, Int64(part))
-            try insert.bind(2, blob: bytes)
-            try insert.run()
-        }
+    func insertEmbeddedState(_ row: [UInt8]) throws(SQLiteError) {
+        let insert = try connection.prepare("INSERT INTO embedded_state VALUES (0, ?)")
+        try insert.bind(1, blob: row)
+        try insert.run()
     }
 }

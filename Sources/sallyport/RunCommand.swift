@@ -43,7 +43,7 @@ enum RunCommand {
 
         /// Also after a start that failed: what the last clean stop left is kept for the next.
         func close() {
-            stores?.close()
+            stores?.close { Console.complain("sallyport: \($0.message)") }
             listeners?.closeUnserved()
         }
     }
@@ -55,7 +55,8 @@ enum RunCommand {
     ) throws -> InheritedListeners? {
         let opened = Opened()
         defer { opened.close() }
-        return try gateway(path, inherited, watch: watch, opened).run()
+        let gateway = try gateway(path, inherited, watch: watch, opened)
+        return try gateway.run(opened.stores?.life)
     }
 
     /// Nothing of what is read here outlives the call but in the gateway, which forgets old keys

@@ -141,7 +141,8 @@ struct StartRequirements {
         let faultsBeside = directoryFaults("registry", directory)
         guard faultsBeside.isEmpty else { return faultsBeside }
         // Left behind by another user, who ran the gateway or a command once.
-        for suffix in ["-wal", "-shm", ".lock", ".owner"] where File.exists(path + suffix) {
+        for suffix in ["-wal", "-shm", ".lock", ".owner", ".counters"]
+        where File.exists(path + suffix) {
             let faults = self.faults("registry", path + suffix)
             guard faults.isEmpty else { return faults }
         }

@@ -1,4 +1,5 @@
 import AppAttest
+import Bytes
 import EventLoop
 import Gateway
 import KeyStore
@@ -14,6 +15,8 @@ final class Stores {
     let floors: FloorTable
     private let embeddedCounters: EmbeddedCounters?
     private let ownership: Ownership?
+    private let opening: [StoreLife.News]
+    private var isClosed = false
 
     /// A box: what is owned once cannot stand in an optional of a class that is taken apart.
     private final class Ownership {
@@ -36,6 +39,7 @@ final class Stores {
             counters = .redis(redis)
             embeddedCounters = nil
             ownership = nil
+            opening = []
             if case .sqlite(let path) = settings.registry {
                 try EmbeddedOwnership.forgetState(registryPath: path)
             }
@@ -46,6 +50,7 @@ final class Stores {
         // Beside a database there is no place for them: each start has another incarnation.
         guard case .sqlite(let path) = settings.registry else {
             ownership = nil
+            opening = []
             let embedded = EmbeddedCounters(options: Self.options(for: settings), clock: .now())
             counters = .embedded(embedded)
             embeddedCounters = embedded
@@ -54,9 +59,10 @@ final class Stores {
         }
         let ownership = try Ownership(registryPath: path)
         self.ownership = ownership
+        let state = try ownership.value.takeState()
         let embedded = EmbeddedCounters(
-            options: Self.options(for: settings), resuming: try ownership.value.takeState(),
-            clock: .now())
+            options: Self.options(for: settings), resuming: state.snapshot, clock: .now())
+        opening = Self.news(of: embedded, from: state)
         counters = .embedded(embedded)
         embeddedCounters = embedded
         floors = Self.floors(settings, holds: embedded.holds)
@@ -136,23 +142,72 @@ final class Stores {
         return options
     }
 
-    /// After the last request: what the embedded counters know is kept for the next start.
-    func close() {
+    /// For the gateway that uses them.
+    var life: StoreLife {
+        StoreLife(opening: opening) { [unowned self] tell in close(tell: tell) }
+    }
+
+    /// What became of the counters of the last stop.
+    private static func news(
+        of counters: EmbeddedCounters, from state: KeptState
+    ) -> [StoreLife.News] {
+        let reason: String? =
+            switch state {
+            case .none: nil
+            case .kept: counters.resumeFailure
+            case .lost(let reason): reason
+            }
+        if let reason {
+            return [
+                StoreLife.News(
+                    level: "warning", event: "counters_unresumed",
+                    "the counters of the last stop are not there, so that each app signs once"
+                        + " more: \(reason)")
+            ]
+        }
+        guard counters.isResumed else { return [] }
+        return [
+            StoreLife.News(
+                level: "info", event: "counters_resumed",
+                "the counters of \(String(counting: counters.keyCount, "key")) go on from the last"
+                    + " stop")
+        ]
+    }
+
+    /// After the last request: what the embedded counters know is kept for the next start. `tell`
+    /// gets what the operator should know of it. A second call does nothing.
+    func close(tell: (StoreLife.News) -> Void) {
+        guard !isClosed else { return }
+        isClosed = true
         let state = embeddedCounters?.snapshot(nowMilliseconds: Self.monotonicMilliseconds)
         // What is kept nowhere else: the registry does what it was asked before it ends.
         if ownership == nil { floors.settleAll(now: Self.monotonicMilliseconds) }
         floors.raise(in: registry, isWhole: true, now: Self.monotonicMilliseconds)
         registry.close()
         floors.close(now: Self.monotonicMilliseconds)
-        if let state, let ownership {
-            do throws(StoreError) {
-                try ownership.value.storeState(state)
-            } catch {
-                // The next start begins another incarnation, which is safe.
-                Console.complain(
-                    "sallyport: the counters were not kept, so that apps sign once more after the"
-                        + " next start: \(error)")
-            }
+        if let state, let ownership { keep(state, in: ownership, tell: tell) }
+    }
+
+    private func keep(
+        _ state: EmbeddedSnapshot, in ownership: Ownership, tell: (StoreLife.News) -> Void
+    ) {
+        let count = String(counting: embeddedCounters?.keyCount ?? 0, "key")
+        let start = MonotonicInstant.now()
+        do throws(StoreError) {
+            let byteCount = try ownership.value.storeState(state)
+            let milliseconds = (MonotonicInstant.now() - start).wholeNanoseconds / 1_000_000
+            tell(
+                StoreLife.News(
+                    level: "info", event: "counters_kept",
+                    "the counters of \(count) are kept for the next start: \(byteCount) bytes in"
+                        + " \(milliseconds) ms"))
+        } catch {
+            // The next start begins another incarnation, which is safe.
+            tell(
+                StoreLife.News(
+                    level: "error", event: "counters_unkept",
+                    "the counters of \(count) are not kept, so that each app signs once more after"
+                        + " the next start: \(error)"))
         }
     }
 }

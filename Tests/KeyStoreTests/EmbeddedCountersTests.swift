@@ -37,7 +37,7 @@ struct EmbeddedBench {
             expiresAt: moment.milliseconds + life)
     }
 
-    func snapshot() -> EmbeddedSnapshot? { counters.snapshot(nowMilliseconds: now) }
+    func snapshot() -> EmbeddedSnapshot { counters.snapshot(nowMilliseconds: now) }
 
     mutating func advance(
         _ keyID: KeyID, _ counter: UInt32, window: Int = 1, challenge: ChallengeUse? = nil,
@@ -49,6 +49,24 @@ struct EmbeddedBench {
                 keyID: keyID, counter: counter, windowSize: window, challenge: challenge,
                 floor: floor),
             nowMilliseconds: now)
+    }
+}
+
+extension EmbeddedSnapshot {
+    /// All parts, read.
+    var parts: [[UInt8]] {
+        get throws {
+            var parts: [[UInt8]] = []
+            for index in 0..<partCount { parts.append(try part(index)) }
+            return parts
+        }
+    }
+
+    /// The same with other parts.
+    func with(_ parts: [[UInt8]]) -> EmbeddedSnapshot {
+        EmbeddedSnapshot(incarnation: incarnation, clock: clock, partCount: parts.count) {
+            parts[$0]
+        }
     }
 }
 

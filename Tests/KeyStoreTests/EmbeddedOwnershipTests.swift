@@ -25,15 +25,15 @@ final class EmbeddedOwnershipTests {
         let unused = bench.use(bench.generator.bytes16())
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
-            #expect(try ownership.takeState() == nil)
+            #expect(try ownership.takeState().snapshot == nil)
             #expect(bench.advance(key, 5, challenge: used) == .accepted)
             #expect(bench.advance(key, 9, window: 64) == .accepted)
-            let snapshot = try #require(bench.snapshot())
+            let snapshot = bench.snapshot()
             #expect(bench.advance(key, 10) == .unavailable)
             try ownership.storeState(snapshot)
         }
         let ownership = try EmbeddedOwnership(registryPath: path)
-        let state = try #require(try ownership.takeState())
+        let state = try #require(try ownership.takeState().snapshot)
         var resumed = EmbeddedBench(seed: 2, resuming: state)
         #expect(resumed.counters.isResumed)
         #expect(resumed.counters.incarnation == bench.counters.incarnation)
@@ -51,12 +51,12 @@ final class EmbeddedOwnershipTests {
         let bench = EmbeddedBench()
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
-            #expect(try ownership.takeState() == nil)
-            try ownership.storeState(try #require(bench.snapshot()))
+            #expect(try ownership.takeState().snapshot == nil)
+            try ownership.storeState(bench.snapshot())
         }
         try EmbeddedOwnership.forgetState(registryPath: path)
         let ownership = try EmbeddedOwnership(registryPath: path)
-        #expect(try ownership.takeState() == nil)
+        #expect(try ownership.takeState().snapshot == nil)
         // While somebody counts here, it is that one's.
         let holder = EmbeddedOwnership.runner(registryPath: path)
         try EmbeddedOwnership.forgetState(registryPath: path)
@@ -68,7 +68,7 @@ final class EmbeddedOwnershipTests {
         let link = path + ".link"
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
         let ownership = try EmbeddedOwnership(registryPath: path)
-        #expect(try ownership.takeState() == nil)
+        #expect(try ownership.takeState().snapshot == nil)
         let holder = try #require(EmbeddedOwnership.runner(registryPath: link))
         #expect(holder.hasPrefix("process "))
         #expect(throws: EmbeddedOwnershipError.held(path: link, holder: holder)) {
@@ -83,14 +83,14 @@ final class EmbeddedOwnershipTests {
             let ownership = try EmbeddedOwnership(registryPath: path)
             _ = try ownership.takeState()
             _ = bench.advance(bench.generator.keyID(), 5)
-            try ownership.storeState(try #require(bench.snapshot()))
+            try ownership.storeState(bench.snapshot())
         }
         let other = try Connection(path: path)
         try other.begin(.immediate)
-        do { #expect(try EmbeddedOwnership(registryPath: path).takeState() == nil) }
+        do { #expect(try EmbeddedOwnership(registryPath: path).takeState().snapshot == nil) }
         other.rollback()
         // It was not deleted, and counts no more all the same.
-        #expect(try EmbeddedOwnership(registryPath: path).takeState() == nil)
+        #expect(try EmbeddedOwnership(registryPath: path).takeState().snapshot == nil)
     }
 
     @Test("after a crash: another incarnation, and old challenges are refused")
@@ -100,18 +100,18 @@ final class EmbeddedOwnershipTests {
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
             _ = try ownership.takeState()
-            try ownership.storeState(try #require(bench.snapshot()))
+            try ownership.storeState(bench.snapshot())
         }
         let before = bench.counters.incarnation
         do {
             // Started from the clean stop, and killed: nothing is stored.
             let ownership = try EmbeddedOwnership(registryPath: path)
-            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState())
+            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState().snapshot)
             #expect(bench.counters.incarnation == before)
         }
         let ownership = try EmbeddedOwnership(registryPath: path)
         let unused = bench.use(bench.generator.bytes16())
-        var next = EmbeddedBench(seed: 4, resuming: try ownership.takeState())
+        var next = EmbeddedBench(seed: 4, resuming: try ownership.takeState().snapshot)
         #expect(next.counters.incarnation != before)
         #expect(next.advance(key, 1, challenge: unused) == .incarnationChanged)
         #expect(next.advance(key, 1) == .accepted)
@@ -125,20 +125,20 @@ final class EmbeddedOwnershipTests {
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
             _ = try ownership.takeState()
-            try ownership.storeState(try #require(bench.snapshot()))
+            try ownership.storeState(bench.snapshot())
         }
         let copy = directory.path + "/backup.db"
         try FileManager.default.copyItem(atPath: path, toPath: copy)
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
-            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState())
+            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState().snapshot)
             #expect(bench.advance(key, 1, challenge: challenge) == .accepted)
-            try ownership.storeState(try #require(bench.snapshot()))
+            try ownership.storeState(bench.snapshot())
         }
         try FileManager.default.removeItem(atPath: path)
         try FileManager.default.moveItem(atPath: copy, toPath: path)
         let ownership = try EmbeddedOwnership(registryPath: path)
-        var restored = EmbeddedBench(seed: 4, resuming: try ownership.takeState())
+        var restored = EmbeddedBench(seed: 4, resuming: try ownership.takeState().snapshot)
         #expect(restored.advance(key, 1, challenge: challenge) == .incarnationChanged)
     }
 
@@ -150,7 +150,7 @@ final class EmbeddedOwnershipTests {
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
             _ = try ownership.takeState()
-            try ownership.storeState(try #require(bench.snapshot()))
+            try ownership.storeState(bench.snapshot())
         }
         let copies = try directory.names.map {
             let url = URL(fileURLWithPath: directory.path + "/" + $0)
@@ -158,17 +158,17 @@ final class EmbeddedOwnershipTests {
         }
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
-            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState())
+            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState().snapshot)
             #expect(bench.counters.isResumed)
             #expect(bench.advance(key, 1, challenge: challenge) == .accepted)
-            try ownership.storeState(try #require(bench.snapshot()))
+            try ownership.storeState(bench.snapshot())
         }
         for (url, bytes) in copies {
             if !isWrittenOver { try FileManager.default.removeItem(at: url) }
             try bytes.write(to: url)
         }
         let ownership = try EmbeddedOwnership(registryPath: path)
-        var restored = EmbeddedBench(seed: 4, resuming: try ownership.takeState())
+        var restored = EmbeddedBench(seed: 4, resuming: try ownership.takeState().snapshot)
         #expect(restored.advance(key, 1, challenge: challenge) == .incarnationChanged)
     }
 
@@ -176,7 +176,7 @@ final class EmbeddedOwnershipTests {
     func otherBoot() throws {
         var bench = EmbeddedBench()
         #expect(bench.advance(bench.generator.keyID(), 1) == .accepted)
-        let snapshot = try #require(bench.snapshot())
+        let snapshot = bench.snapshot()
         let clocks = [
             EmbeddedBench.clock(bench.now, boot: Bytes16(word0: 1, word1: 3)),
             EmbeddedBench.clock(bench.now, boot: nil), EmbeddedBench.clock(bench.now - 1),
@@ -217,7 +217,17 @@ final class EmbeddedOwnershipTests {
         _ = try EmbeddedOwnership(registryPath: path)
     }
 
-    @Test("a stored state that was damaged in place brings no counters back", arguments: 0..<4)
+    /// The parts of a state file begin with the numbers of their keys and challenges. Returns where
+    /// the first key lies.
+    private func firstKeyOffset(_ bytes: Data) -> Int {
+        let headByteCount = 32
+        var offset = 0
+        // Empty parts are nothing but that.
+        while bytes[offset..<offset + 8].allSatisfy({ $0 == 0 }) { offset += headByteCount }
+        return offset + headByteCount
+    }
+
+    @Test("a stored state that was damaged in place brings no counters back", arguments: 0..<5)
     func damagedInPlace(change: Int) throws {
         var bench = EmbeddedBench()
         let key = bench.generator.keyID()
@@ -225,22 +235,124 @@ final class EmbeddedOwnershipTests {
             let ownership = try EmbeddedOwnership(registryPath: path)
             _ = try ownership.takeState()
             #expect(bench.advance(key, 5) == .accepted)
-            try ownership.storeState(try #require(bench.snapshot()))
+            try ownership.storeState(bench.snapshot())
         }
-        let connection = try Connection(path: path)
-        // The key's highest counter becomes far too high; its ring, the end of challenges
-        // and the incarnation become others.
-        let (part, offset) = [
-            ("length(bytes) > 150 AND part > 0", 57), ("length(bytes) > 150 AND part > 0", 65),
-            ("length(bytes) > 150 AND part > 0", 17), ("part = 0", 17),
-        ][change]
-        try connection.execute(
-            """
-            UPDATE embedded_state SET bytes = CAST(substr(bytes, 1, \(offset - 1)) || X'7FFFFFFF'
-                || substr(bytes, \(offset + 4)) AS BLOB) WHERE \(part)
-            """)
-        #expect(connection.changeCount == 1)
-        #expect(try EmbeddedOwnership(registryPath: path).takeState() == nil)
+        let file = URL(fileURLWithPath: path + ".counters")
+        var bytes = try Data(contentsOf: file)
+        let start = firstKeyOffset(bytes)
+        switch change {
+        case 0: bytes[start + 32] = 0x7F  // The key's highest counter becomes far too high.
+        case 1: bytes[start + 48] ^= 1  // Its ring.
+        case 2: bytes[start - 16] = 0x7F  // The end of challenges.
+        case 3: bytes.removeLast()
+        default:
+            // The incarnation, which the registry has.
+            try Connection(path: path).execute(
+                """
+                UPDATE embedded_state SET bytes = CAST(substr(bytes, 1, 24) || X'7FFFFFFF'
+                    || substr(bytes, 29) AS BLOB)
+                """)
+        }
+        try bytes.write(to: file)
+        let state = try EmbeddedOwnership(registryPath: path).takeState()
+        let next = EmbeddedBench(seed: 2, resuming: state.snapshot)
+        #expect(!next.counters.isResumed)
+        #expect(next.counters.incarnation != bench.counters.incarnation)
+        switch state {
+        case .kept: #expect(next.counters.resumeFailure?.contains(".counters: ") == true)
+        case .lost(let reason): #expect(reason.hasPrefix("they are damaged"))
+        case .none: Issue.record("nothing was found")
+        }
+    }
+
+    @Test("more than 64 MiB, a million keys, survive a stop", .timeLimit(.minutes(30)))
+    func millionKeys() throws {
+        var bench = EmbeddedBench()
+        let count = 1_050_000
+        let first = bench.generator.keyID()
+        let challenge = bench.use(bench.generator.bytes16())
+        #expect(bench.advance(first, 5, challenge: challenge) == .accepted)
+        for index in 1..<count {
+            let keyID = KeyID(
+                digest: Bytes32(
+                    word0: UInt64(index) &* 0x9E37_79B9_7F4A_7C15, word1: 1, word2: 2, word3: 3))
+            let challenge = bench.use(Bytes16(word0: UInt64(index), word1: 4))
+            #expect(bench.advance(keyID, 1, challenge: challenge) == .accepted)
+        }
+        let clock = ContinuousClock()
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            let snapshot = bench.snapshot()
+            var byteCount = 0
+            let time = try clock.measure { byteCount = try ownership.storeState(snapshot) }
+            print("\(count) keys: \(byteCount) bytes stored in \(time)")
+            #expect(byteCount > 64 << 20)
+        }
+        // The registry has grown by a row.
+        #expect(try #require(File.byteCount(path)) < 1 << 20)
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        let incarnation = bench.counters.incarnation
+        var resumed: EmbeddedBench?
+        let time = try clock.measure {
+            resumed = EmbeddedBench(seed: 2, resuming: try ownership.takeState().snapshot)
+        }
+        print("\(count) keys: taken up in \(time)")
+        bench = try #require(resumed)
+        #expect(bench.counters.isResumed && bench.counters.incarnation == incarnation)
+        #expect(bench.counters.keyCount == count && bench.counters.spentCount == count)
+        #expect(bench.advance(first, 5, challenge: challenge) == .replayed)
+        #expect(!File.exists(path + ".counters"))
+    }
+
+    @Test("a state that cannot be written: the stop says so, and the start after it why")
+    func unkept() throws {
+        var bench = EmbeddedBench()
+        #expect(bench.advance(bench.generator.keyID(), 5) == .accepted)
+        let obstacle = path + ".counters.draft"
+        try FileManager.default.createDirectory(
+            atPath: obstacle + "/full", withIntermediateDirectories: true)
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            #expect(throws: StoreError.self) { try ownership.storeState(bench.snapshot()) }
+        }
+        try FileManager.default.removeItem(atPath: obstacle)
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        guard case .lost(let reason) = try ownership.takeState() else {
+            Issue.record("a state")
+            return
+        }
+        #expect(reason.hasPrefix("the last stop could not keep them: registry: "))
+        #expect(reason.contains("file exists"))
+    }
+
+    @Test("a stop that is killed at any step leaves no counters, and says so", arguments: 0..<3)
+    func killedStop(step: Int) throws {
+        var bench = EmbeddedBench()
+        #expect(bench.advance(bench.generator.keyID(), 5) == .accepted)
+        let owner = URL(fileURLWithPath: path + ".owner")
+        let running: Data
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            running = try Data(contentsOf: owner)
+            try ownership.storeState(bench.snapshot())
+        }
+        // The steps are taken back, the last one first.
+        try Connection(path: path).execute("DELETE FROM embedded_state")
+        if step < 2 { try running.write(to: owner) }
+        if step < 1 {
+            let file = path + ".counters"
+            try FileManager.default.moveItem(atPath: file, toPath: file + ".draft")
+        }
+        let state = try EmbeddedOwnership(registryPath: path).takeState()
+        guard case .lost(let reason) = state else {
+            Issue.record("a state")
+            return
+        }
+        #expect(reason.contains(step < 2 ? "was killed" : "was cut off"))
+        #expect(!directory.names.contains { $0.contains(".counters") })
     }
 
     @Test("damaged or foreign state means another incarnation, not a failure")
@@ -249,28 +361,22 @@ final class EmbeddedOwnershipTests {
         for counter in 1...100 {
             #expect(bench.advance(bench.generator.keyID(), UInt32(counter)) == .accepted)
         }
-        let snapshot = try #require(bench.snapshot())
+        let snapshot = bench.snapshot()
         #expect(EmbeddedBench(resuming: snapshot).counters.isResumed)
-        let index = try #require(snapshot.parts.firstIndex { $0.count > 24 })
+        let index = try #require(try snapshot.parts.firstIndex { $0.count > 32 })
         for change in 0..<4 {
-            var parts = snapshot.parts
+            var parts = try snapshot.parts
             switch change {
             case 0: parts[index].removeLast()
             case 1: parts[index].append(0)
             case 2: parts[index][0] = 0xFF
             default: parts.removeLast()
             }
-            let damaged = EmbeddedSnapshot(
-                incarnation: snapshot.incarnation, clock: snapshot.clock, parts: parts)
-            let next = EmbeddedBench(resuming: damaged)
+            let next = EmbeddedBench(resuming: snapshot.with(parts))
             #expect(!next.counters.isResumed)
             #expect(next.counters.incarnation != snapshot.incarnation)
         }
         let narrow = EmbeddedBench(resuming: snapshot) { $0.windowSizeMax = 64 }
-        #expect(!narrow.counters.isResumed)
-        var small = EmbeddedBench { $0.snapshotByteCountMax = 100 }
-        #expect(small.advance(small.generator.keyID(), 1) == .accepted)
-        #expect(small.snapshot() == nil)
-        #expect(small.advance(small.generator.keyID(), 1) == .unavailable)
+        #expect(!narrow.counters.isResumed && narrow.counters.resumeFailure != nil)
     }
 }

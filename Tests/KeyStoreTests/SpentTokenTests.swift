@@ -41,19 +41,16 @@ struct SpentTokenTests {
     func snapshot() throws {
         let counters = counters()
         #expect(spend(counters, first) == .accepted)
-        let snapshot = try #require(counters.snapshot(nowMilliseconds: 0))
+        let snapshot = counters.snapshot(nowMilliseconds: 0)
         #expect(spend(counters, second) == .unavailable)
         let next = self.counters(resuming: snapshot, at: 500)
         #expect(next.isResumed && next.incarnation == snapshot.incarnation)
         #expect(spend(next, first, at: 500) == .replayed)
         #expect(spend(next, second, at: 500) == .accepted)
-        let damaged = EmbeddedSnapshot(
-            incarnation: snapshot.incarnation, clock: snapshot.clock,
-            parts: snapshot.parts.dropLast() + [[1, 2, 3]])
+        let parts = try snapshot.parts
+        let damaged = snapshot.with(parts.dropLast() + [[1, 2, 3]])
         #expect(!self.counters(resuming: damaged).isResumed)
-        let older = EmbeddedSnapshot(
-            incarnation: snapshot.incarnation, clock: snapshot.clock,
-            parts: snapshot.parts.dropLast())
+        let older = snapshot.with(parts.dropLast())
         #expect(!self.counters(resuming: older).isResumed)
     }
 
@@ -62,7 +59,7 @@ struct SpentTokenTests {
         var counters = counters()
         #expect(spend(counters, first) == .accepted)
         for now in stride(from: Int64(400), through: 4800, by: 400) {
-            let snapshot = try #require(counters.snapshot(nowMilliseconds: now))
+            let snapshot = counters.snapshot(nowMilliseconds: now)
             counters = self.counters(resuming: snapshot, at: now)
             #expect(counters.isResumed)
             if now < 1000 { #expect(spend(counters, first, at: now) == .replayed) }

@@ -67,7 +67,7 @@ struct LifecycleTests {
         let events = gateway.current.lines(on: .standardError).compactMap { line in
             try? JSONValue.parse(line)["event"]?.stringValue
         }
-        #expect(events.suffix(3) == ["stopping", "draining", "stopped"])
+        #expect(events.suffix(4) == ["stopping", "draining", "stopped", "counters_kept"])
     }
 
     @Test("SIGTERM: the drain ends by its timeout")

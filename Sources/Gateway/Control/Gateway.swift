@@ -109,14 +109,15 @@ public final class Gateway {
 
     /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks. Returns the open
     /// listeners where another program is to take over (SIGUSR2): signals are held then, for the
-    /// next gateway to release, and the stores are to be closed before it starts.
+    /// next gateway to release, and the stores are closed.
     ///
     /// Throws what keeps it from starting: a thread or a loop that cannot be made. Nothing was
     /// served then.
-    public func run() throws -> InheritedListeners? {
+    public func run(_ stores: StoreLife? = nil) throws -> InheritedListeners? {
         defer {
             closeCapture()
             hub.bodyFileThreads.end()
+            stores?.close(announce)
             hub.logs.close()
         }
         SignalWatch.ignoreBrokenPipes()
@@ -147,6 +148,7 @@ public final class Gateway {
         }
         watchSignals(control.loop)
         try watchStores(control)
+        for news in stores?.opening ?? [] { announce(news) }
         forgetUsers(control)
         watchCertificates(on: control.loop)
         keepHistory(on: control.loop)

@@ -146,6 +146,7 @@ struct CounterShard: Sendable {
 
     /// Looks at the next few entries and forgets those that may be.
     mutating func sweep(now: Int64, stepCount: Int) {
+        guard !isClosed else { return }
         clock = max(clock, now)
         for _ in 0..<min(stepCount, keys.count) {
             if sweepPosition >= keys.count { sweepPosition = 0 }
@@ -186,35 +187,50 @@ struct CounterShard: Sendable {
 
     // MARK: snapshot
 
-    /// The length of ``encoded()``.
-    var snapshotByteCount: Int {
-        24 + keys.count * (40 + bounds.ringWordCount * 8) + spent.count * 8
-    }
-
+    /// From now on nothing is accepted and nothing is forgotten.
     mutating func close() { isClosed = true }
 
-    /// Entries, spent challenges, and when the last of those has ended.
+    /// The words of a ring that one word before them describes: most are 0 and left out, and its
+    /// bits say which are there, the first one by the lowest bit.
+    private static let maskedWordCount = 64
+
+    /// The counts, when the last spent challenge has ended, the entries and the spent challenges:
+    /// 56 to 64 bytes for most keys, and 8 for each challenge.
     func encoded() -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(snapshotByteCount)
         let fingerprints = spent.all
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(32 + keys.count * 64 + fingerprints.count * 8)
         append(UInt64(keys.count), to: &bytes)
         append(UInt64(fingerprints.count), to: &bytes)
         append(UInt64(bitPattern: spent.forgetAt), to: &bytes)
+        append(UInt64(bounds.ringWordCount), to: &bytes)
         for entry in keys.indices {
-            bytes += keys[entry].digest.array
+            let digest = keys[entry].digest
+            for word in [digest.word0, digest.word1, digest.word2, digest.word3] {
+                append(word, to: &bytes)
+            }
             append(UInt64(highest[entry]) << 32 | UInt64(floors[entry]), to: &bytes)
-            let ring = entry * bounds.ringWordCount
-            for word in ring..<ring + bounds.ringWordCount { append(rings[word], to: &bytes) }
+            for start in stride(from: 0, to: bounds.ringWordCount, by: Self.maskedWordCount) {
+                appendRing(of: entry, from: start, to: &bytes)
+            }
         }
         for fingerprint in fingerprints { append(fingerprint, to: &bytes) }
         return bytes
     }
 
-    private func append(_ word: UInt64, to bytes: inout [UInt8]) {
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: word >> shift))
+    private func appendRing(of entry: Int, from start: Int, to bytes: inout [UInt8]) {
+        let ring = entry * bounds.ringWordCount
+        let end = min(start + Self.maskedWordCount, bounds.ringWordCount)
+        var mask: UInt64 = 0
+        for word in start..<end where rings[ring + word] != 0 { mask |= 1 << UInt64(word - start) }
+        append(mask, to: &bytes)
+        for word in start..<end where rings[ring + word] != 0 {
+            append(rings[ring + word], to: &bytes)
         }
+    }
+
+    private func append(_ word: UInt64, to bytes: inout [UInt8]) {
+        bytes.append(addingCapacity: 8) { $0.append(bigEndian: word) }
     }
 
     /// Restores a shard. Nil unless `bytes` is what ``encoded()`` makes with the same bounds.
@@ -225,6 +241,7 @@ struct CounterShard: Sendable {
         guard let keyCount = reader.readInteger(byteCount: 8),
             let spentCount = reader.readInteger(byteCount: 8),
             let forgetAt = reader.readInteger(byteCount: 8).map(Int64.init(bitPattern:)),
+            reader.readInteger(byteCount: 8) == UInt64(bounds.ringWordCount),
             keyCount <= UInt64(bytes.count), spentCount <= UInt64(bytes.count)
         else { return nil }
         clock = now
@@ -236,9 +253,8 @@ struct CounterShard: Sendable {
             let entry = add(KeyID(digest: digest), highest: UInt32(marks >> 32))
             floors[entry] = UInt32(truncatingIfNeeded: marks)
             keptUntil[entry] = max(forgetAt, now + bounds.retention)
-            for word in 0..<bounds.ringWordCount {
-                guard let bits = reader.readInteger(byteCount: 8) else { return nil }
-                rings[entry * bounds.ringWordCount + word] = bits
+            for start in stride(from: 0, to: bounds.ringWordCount, by: Self.maskedWordCount) {
+                guard readRing(of: entry, from: start, &reader) else { return nil }
             }
         }
         for _ in 0..<Int(spentCount) {
@@ -248,5 +264,21 @@ struct CounterShard: Sendable {
             spent.insert(word: word, until: forgetAt)
         }
         guard reader.isAtEnd else { return nil }
+    }
+
+    /// False if it is not what ``appendRing(of:from:to:)`` writes.
+    private mutating func readRing(
+        of entry: Int, from start: Int, _ reader: inout ByteReader
+    ) -> Bool {
+        let wordCount = min(Self.maskedWordCount, bounds.ringWordCount - start)
+        guard var mask = reader.readInteger(byteCount: 8),
+            wordCount == Self.maskedWordCount || mask >> UInt64(wordCount) == 0
+        else { return false }
+        while mask != 0 {
+            guard let bits = reader.readInteger(byteCount: 8), bits != 0 else { return false }
+            rings[entry * bounds.ringWordCount + start + mask.trailingZeroBitCount] = bits
+            mask &= mask - 1
+        }
+        return true
     }
 }

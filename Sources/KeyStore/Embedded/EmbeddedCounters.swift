@@ -23,8 +23,6 @@ public final class EmbeddedCounters: Sendable {
         public var spentCountMax = 8_388_608
         /// The share of one key, so that a single device cannot fill the store.
         public var spentCountPerKeyMax = 32_768
-        /// A larger state is not worth its time at stop and start: no snapshot is made of it.
-        public var snapshotByteCountMax = 64 * 1024 * 1024
 
         public init() {}
     }
@@ -35,35 +33,48 @@ public final class EmbeddedCounters: Sendable {
     public let incarnation: Incarnation
     /// Whether the state of the last clean stop was taken up again.
     public let isResumed: Bool
+    /// Why the state that was there was not taken up, in words for the operator. Nil if it was, and
+    /// if there was none.
+    public let resumeFailure: String?
     /// The clock that turns monotonic milliseconds into the store's own.
     private let clock: EmbeddedClock
-    private let options: Options
     private let shards: [Locked<CounterShard>]
     private let tokens: Locked<SpentTokens>
 
     /// - Parameters:
     ///   - snapshot: of the last clean stop, nil after any other end. One that does not fit (other
-    ///     bounds, another boot, damage) is ignored.
+    ///     bounds, another boot, damage) is ignored: ``resumeFailure`` says why.
     ///   - clock: as it stands now; every later call goes on with its monotonic part.
     public init(
         options: Options = Options(), resuming snapshot: EmbeddedSnapshot? = nil,
         clock: EmbeddedClock
     ) {
-        let kept = snapshot.flatMap { clock.continues($0.clock) ? $0 : nil }
+        var kept = snapshot
+        var failure: String?
+        if let snapshot, !clock.continues(snapshot.clock) {
+            kept = nil
+            failure = "they are of another boot of the machine, or of a later time of this one"
+        }
         let base = kept?.clock.base ?? clock.base
-        let storeNow = clock.nowMilliseconds + base
         let bounds = CounterShard.Bounds(
             retention: Int64(min(max(0, options.challengeLifeMilliseconds), 1 << 40))
                 + Int64(min(max(0, options.graceMilliseconds), 1 << 40)),
             ringWordCount: (min(max(1, options.windowSizeMax), 1 << 16) + 63) / 64,
             spentCountPerKeyMax: max(1, options.spentCountPerKeyMax),
             spentCountMax: max(1, options.spentCountMax / Self.shardCount))
-        let resumed = kept.flatMap { Self.shards($0, bounds: bounds, now: storeNow) }
-        let keptTokens = kept.flatMap { Self.tokens($0, now: clock.nowMilliseconds) }
-        if let snapshot, let resumed, let keptTokens {
-            incarnation = snapshot.incarnation
-            shards = resumed
-            tokens = Locked(keptTokens)
+        var resumed: State?
+        if let kept {
+            do throws(StoreError) {
+                resumed = try Self.state(
+                    kept, bounds: bounds, now: clock.nowMilliseconds, base: base)
+            } catch {
+                failure = error.description
+            }
+        }
+        if let kept, let resumed {
+            incarnation = kept.incarnation
+            shards = resumed.shards
+            tokens = resumed.tokens
             isResumed = true
         } else {
             isResumed = false
@@ -71,28 +82,34 @@ public final class EmbeddedCounters: Sendable {
             incarnation = Incarnation(RandomBytes.word())
             shards = (0..<Self.shardCount).map { _ in Locked(CounterShard(bounds: bounds)) }
         }
+        resumeFailure = failure
         self.clock = EmbeddedClock(
             base: base, boot: clock.boot, nowMilliseconds: clock.nowMilliseconds)
-        self.options = options
     }
 
-    private static func shards(
-        _ snapshot: EmbeddedSnapshot, bounds: CounterShard.Bounds, now: Int64
-    ) -> [Locked<CounterShard>]? {
-        guard snapshot.parts.count == shardCount + 1 else { return nil }
+    private struct State {
         var shards: [Locked<CounterShard>] = []
-        for part in snapshot.parts.dropLast() {
-            guard let shard = CounterShard(bounds: bounds, encoded: part, now: now) else {
-                return nil
+        let tokens: Locked<SpentTokens>
+    }
+
+    /// Reads a part at a time. `now` is monotonic.
+    private static func state(
+        _ snapshot: EmbeddedSnapshot, bounds: CounterShard.Bounds, now: Int64, base: Int64
+    ) throws(StoreError) -> State {
+        let isOther = StoreError("they are damaged, or of another version of the program")
+        guard snapshot.partCount == shardCount + 1 else { throw isOther }
+        var shards: [Locked<CounterShard>] = []
+        for index in 0..<shardCount {
+            let part = try snapshot.part(index)
+            guard let shard = CounterShard(bounds: bounds, encoded: part, now: now + base) else {
+                throw isOther
             }
             shards.append(Locked(shard))
         }
-        return shards
-    }
-
-    /// The last part.
-    private static func tokens(_ snapshot: EmbeddedSnapshot, now: Int64) -> SpentTokens? {
-        snapshot.parts.last.flatMap { SpentTokens(encoded: $0, now: now) }
+        guard let tokens = SpentTokens(encoded: try snapshot.part(shardCount), now: now) else {
+            throw isOther
+        }
+        return State(shards: shards, tokens: Locked(tokens))
     }
 
     /// Accepts a token of somebody else's once: `.accepted` or `.replayed`, or `.unavailable` or
@@ -148,25 +165,19 @@ public final class EmbeddedCounters: Sendable {
     /// Challenges remembered as spent.
     public var spentCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.spentCount } } }
 
-    /// Ends the store: everything is `unavailable` from now on. Nil if the state is too large to
-    /// keep; the next start then gets another incarnation.
-    public func snapshot(nowMilliseconds: Int64) -> EmbeddedSnapshot? {
-        var byteCount = 0
-        for shard in shards {
-            byteCount += shard.withLock { shard in
-                shard.close()
-                return shard.snapshotByteCount
-            }
-        }
-        let keptTokens = tokens.withLock { tokens in
-            tokens.close()
-            return tokens.encoded()
-        }
-        guard byteCount + keptTokens.count <= options.snapshotByteCountMax else { return nil }
-        let parts = shards.map { $0.withLock { $0.encoded() } } + [keptTokens]
+    /// Ends the store: everything is `unavailable` from now on. What it knows is encoded part by
+    /// part, as the snapshot is read.
+    public func snapshot(nowMilliseconds: Int64) -> EmbeddedSnapshot {
+        for shard in shards { shard.withLock { $0.close() } }
+        tokens.withLock { $0.close() }
         let stopped = EmbeddedClock(
             base: clock.base, boot: clock.boot, nowMilliseconds: nowMilliseconds)
-        return EmbeddedSnapshot(incarnation: incarnation, clock: stopped, parts: parts)
+        return EmbeddedSnapshot(
+            incarnation: incarnation, clock: stopped, partCount: shards.count + 1
+        ) { [shards, tokens] index in
+            index < shards.count
+                ? shards[index].withLock { $0.encoded() } : tokens.withLock { $0.encoded() }
+        }
     }
 
     private func shard(_ hash: UInt64) -> Locked<CounterShard> {
