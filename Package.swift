@@ -266,7 +266,7 @@ let package = Package(
             "RequestPathTests",
             [
                 "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON",
-                "Protobuf", "TLS",
+                "Protobuf", "SQLite", "TLS",
             ], excluding: ["otlp_check.py"]),
         tests(
             "FaultTests",

@@ -16,9 +16,7 @@ public struct ListenerOwner: Hashable, Sendable {
             guard
                 descriptors.contains(where: { File.linkTarget($0).map(sockets.contains) ?? false })
             else { continue }
-            let name = (try? File.read(process + "/comm", byteCountMax: 64)) ?? []
-            return ListenerOwner(
-                processID: id, name: String(decoding: name.filter { $0 >= 0x20 }, as: UTF8.self))
+            return ListenerOwner(processID: id, name: HostSystem.programName(of: id))
         }
         return nil
     }

@@ -92,6 +92,7 @@ extension Cause {
         // MARK: the registry
         case registry
         case registryQueue = "registry_queue"
+        case registryLog = "registry_log"
         case backlog
         case registryTimeout = "registry_timeout"
         case registryUnknown = "registry_unknown"

@@ -29,11 +29,12 @@ package struct Refusal: Error, Equatable {
         self.init(reason, .check(check), explanation: explanation, action: action)
     }
 
-    /// What the registry did not do: for a failure of its own, or because too many wait for it.
+    /// What the registry did not do: for a failure of its own, or because of a bound.
     package init(_ error: StoreError) {
         switch error.kind {
         case .failure: self.init(.storeUnavailable, .registry)
         case .queueFull: self.init(.gatewayBusy, .registryQueue)
+        case .logFull: self.init(.storeUnavailable, .registryLog)
         }
     }
 

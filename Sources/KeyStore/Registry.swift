@@ -14,6 +14,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The store was not asked, because as many requests wait for it as may. Strangers can
         /// bring that about.
         case queueFull
+        /// A counter was not written, because the registry's log is as long as it may be.
+        case logFull
     }
 
     public let kind: Kind
@@ -154,6 +156,9 @@ public protocol Registry: RenewalStore, SharedState {
     /// change.
     var hearing: ChangeHearing? { get }
 
+    /// The write-ahead log. Nil for a registry that is no file.
+    var writeAheadLog: RegistryLog? { get }
+
     /// Called on a thread of the registry's own whenever keys were changed by somebody else.
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void)
 
@@ -168,6 +173,8 @@ extension Registry {
     ) { find([RegistryLookUp(keyID, reply: reply)]) }
 
     public var hearing: ChangeHearing? { nil }
+
+    public var writeAheadLog: RegistryLog? { nil }
 
     public var hasKeysAtHand: Bool { false }
 

@@ -44,6 +44,15 @@ public enum RegistryOperation: Sendable {
     /// Whether it is a write that lets all others go first.
     package var isFloors: Bool { if case .raiseFloors = self { true } else { false } }
 
+    /// Whether it writes a counter and nothing else. A counter that comes with a request may be
+    /// refused, and others wait in memory and in files of their own.
+    package var isCounters: Bool {
+        switch self {
+        case .advance, .raiseFloors: true
+        default: false
+        }
+    }
+
     /// Whether a queue for `countMax` look-ups, `count` long by now, takes it.
     ///
     /// Anybody can have keys looked up. What comes after a proof, or from the gateway itself, has

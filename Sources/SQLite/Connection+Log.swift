@@ -1,4 +1,5 @@
 import CSQLite
+public import EventLoop
 import Glibc
 
 /// The write-ahead log and its index, which lie beside the database by names of their own.
@@ -65,6 +66,32 @@ extension Connection {
         guard !isIndexLost, let index = logIndex else { return nil }
         return LogState(byteCount: index.byteCount, isCheckpointed: index.isCheckpointed)
     }
+
+    /// Takes the log into the database as far as readers allow it, and empties its file if all of
+    /// it is there then. Waits for others for ``logEmptyingMilliseconds`` at most. False if
+    /// something is left: somebody reads from the log, or writes.
+    public func emptyLog() throws(SQLiteError) -> Bool {
+        let status = waitingForLocks(milliseconds: Self.logEmptyingMilliseconds) {
+            unsafe sqlite3_wal_checkpoint_v2(
+                handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        }
+        if status != SQLITE_OK, status & 0xFF != SQLITE_BUSY {
+            throw unsafe lastError(of: handle, status: status)
+        }
+        try believeIndex()
+        return status == SQLITE_OK
+    }
+
+    /// Among readers that come and go there is a gap; one that stays is not waited for.
+    private static let logEmptyingMilliseconds: Int32 = 10
+
+    /// The processes that read the database in a transaction just now, as far as the system tells.
+    public func logReaders() -> [LockHolder] {
+        LockHolder.all(of: logPaths[1], in: Self.readerLocks)
+    }
+
+    /// The locks of readers in the file of the log's index ("WAL-mode File Format", section 2.3).
+    private static let readerLocks = 123...127
 
     /// The log and its index, as they lie there now.
     var logFiles: [FoundFile?] { logPaths.map { FoundFile($0) } }

@@ -30,6 +30,7 @@ public final class Connection {
 
     let handle: OpaquePointer
     public let path: String
+    private let busyMillisecondsMax: Int32
     /// Whether the file system has said that it does not tell what is in memory.
     var isWaitingUnavoidable = false
     /// Where the log and its index lie, by the name that SQLite has made of the path: links were
@@ -67,10 +68,8 @@ public final class Connection {
         }
         unsafe self.handle = handle
         self.path = path
-        // The milliseconds travel in the pointer: the handler needs no object that could go away.
-        let limit = unsafe UnsafeMutableRawPointer(
-            bitPattern: UInt(max(1, options.busyMillisecondsMax)))
-        unsafe sqlite3_busy_handler(handle, waitForLock, limit)
+        busyMillisecondsMax = options.busyMillisecondsMax
+        waitForLocks(milliseconds: busyMillisecondsMax)
         if options.expectsLog {
             try awaitLog(milliseconds: min(1000, options.busyMillisecondsMax))
         }
@@ -79,6 +78,19 @@ public final class Connection {
 
     // Statements keep their connection alive, so nothing is left open here.
     deinit { unsafe sqlite3_close_v2(handle) }
+
+    private func waitForLocks(milliseconds: Int32) {
+        // The milliseconds travel in the pointer: the handler needs no object that could go away.
+        let limit = unsafe UnsafeMutableRawPointer(bitPattern: UInt(max(1, milliseconds)))
+        unsafe sqlite3_busy_handler(handle, waitForLock, limit)
+    }
+
+    /// Runs `body`, in which locks of others are waited for no longer than this.
+    func waitingForLocks<Value>(milliseconds: Int32, _ body: () -> Value) -> Value {
+        waitForLocks(milliseconds: milliseconds)
+        defer { waitForLocks(milliseconds: busyMillisecondsMax) }
+        return body()
+    }
 
     /// A relative path could read as a URI (`file:`) or as a name of SQLite's own (`:memory:`).
     static func plainPath(_ path: String) -> String { path.hasPrefix("/") ? path : "./" + path }

@@ -10,9 +10,15 @@ final class RegistryWriter {
     private let queue: RegistryQueue
     private let loop: EventLoop
     private let access: RegistryAccess
+    private let log: RegistryLog
+    /// Why the log could not be emptied, but for its readers.
+    private var emptyingFailure: String?
 
-    init(path: String, options: Connection.Options, queue: RegistryQueue) throws(EventLoopError) {
+    init(
+        path: String, options: Connection.Options, queue: RegistryQueue, log: RegistryLog
+    ) throws(EventLoopError) {
         self.queue = queue
+        self.log = log
         loop = try EventLoop()
         access = RegistryAccess(path: path, options: options)
         _ = access.tables()
@@ -21,7 +27,10 @@ final class RegistryWriter {
     /// Runs until the queue is closed. The connection stays open.
     func run() {
         // The reader looks as often; a log that was removed is left by both or by none.
-        let look = Timer(loop: loop) { [access] in access.leaveIfMoved() }
+        let look = Timer(loop: loop) { [unowned self] in
+            access.leaveIfMoved()
+            tendLog()
+        }
         look.scheduleRepeating(every: RegistryReader.changePollInterval)
         let receiver = queue.writeBell.attach(to: loop) { [unowned self] _ in work() }
         loop.run()
@@ -44,7 +53,62 @@ final class RegistryWriter {
             for operation in operations { operation.fail(error) }
         case .success(let tables):
             let writes = RegistryWrites(tables: tables) { [queue] in queue.notify($0) }
+            let operations = withRoom(operations)
+            guard !operations.isEmpty else { return }
             if let error = writes.run(operations) { access.note(error) }
+            noteLog()
         }
+    }
+
+    // MARK: the log
+
+    /// What is written to the log however long it is. Counters are refused beyond its bound, so
+    /// that what must not be lost has the rest of the disk.
+    private func withRoom(_ operations: [RegistryOperation]) -> [RegistryOperation] {
+        guard log.isFull else { return operations }
+        let refusal = log.refusal
+        return operations.filter { operation in
+            if operation.isCounters { operation.fail(refusal) }
+            return !operation.isCounters
+        }
+    }
+
+    /// Empties a long log once its last reader is gone, since nothing may be written by which
+    /// SQLite would do that itself.
+    private func tendLog() {
+        guard noteLog() > RegistryLog.noticedByteCount, let tables = access.openTables else {
+            return
+        }
+        do throws(SQLiteError) {
+            _ = try tables.connection.emptyLog()
+            emptyingFailure = nil
+        } catch {
+            emptyingFailure = StoreError(error).description
+            access.note(error)
+        }
+        noteLog()
+    }
+
+    /// Returns the length of the log.
+    @discardableResult
+    private func noteLog() -> Int {
+        // While somebody changes its index the length is not known.
+        guard let connection = access.openTables?.connection, let state = connection.logState
+        else { return log.byteCount }
+        let isLong = state.byteCount > RegistryLog.noticedByteCount
+        log.note(
+            byteCount: state.byteCount, obstacle: isLong ? obstacle(connection) : nil, at: .now())
+        return state.byteCount
+    }
+
+    /// Why the log is not emptied, as far as it is known.
+    private func obstacle(_ connection: Connection) -> String? {
+        let readers = connection.logReaders()
+        guard !readers.isEmpty else { return emptyingFailure }
+        let names = readers.map {
+            $0.processID == HostSystem.processID ? "this gateway" : $0.words
+        }
+        return names.joined(separator: " and ") + (names.count == 1 ? " is" : " are")
+            + " in a transaction that reads the registry"
     }
 }

@@ -27,6 +27,8 @@ public final class SQLiteRegistry: QueuedRegistry {
         /// In a longer one damage is found at once in the first and last pages of its tables, else
         /// when it is read, by `doctor`, and by each backup.
         public var checkByteCountMax = 64 * 1024 * 1024
+        /// The log grows no further by counters: for a reader that does not end its transaction.
+        public var logByteCountMax = 1 << 30
         /// Whether a new registry is made where there is no file.
         public var createsIfMissing = true
 
@@ -42,6 +44,7 @@ public final class SQLiteRegistry: QueuedRegistry {
     }
 
     public let queue: RegistryQueue
+    private let log: RegistryLog
     /// The writer's, which ends after the reader's; nil once somebody joins it.
     private let thread: Locked<Thread?>
     /// The reader's connection.
@@ -57,7 +60,9 @@ public final class SQLiteRegistry: QueuedRegistry {
             let queue = try RegistryQueue(
                 operationCountMax: options.queueCountMax, writesApart: true)
             self.queue = queue
-            thread = Locked(try Self.start(path, options.connection, queue, lent))
+            let log = RegistryLog(byteCountMax: options.logByteCountMax)
+            self.log = log
+            thread = Locked(try Self.start(path, options.connection, queue, lent, log))
         } catch {
             throw .other(path: path, reason: "\(error)")
         }
@@ -65,7 +70,8 @@ public final class SQLiteRegistry: QueuedRegistry {
 
     /// Starts both threads, or none.
     private static func start(
-        _ path: String, _ options: Connection.Options, _ queue: RegistryQueue, _ lent: LentAccess
+        _ path: String, _ options: Connection.Options, _ queue: RegistryQueue, _ lent: LentAccess,
+        _ log: RegistryLog
     ) throws -> Thread {
         let reader = Locked<Thread?>(
             try Thread.spawn(
@@ -77,7 +83,9 @@ public final class SQLiteRegistry: QueuedRegistry {
         do {
             return try Thread.spawn(
                 name: "registry-writer",
-                preparing: { try RegistryWriter(path: path, options: options, queue: queue) }
+                preparing: {
+                    try RegistryWriter(path: path, options: options, queue: queue, log: log)
+                }
             ) { writer in
                 writer.run()
                 // SQLite takes the log into the file when the last connection is closed. Of two
@@ -93,6 +101,8 @@ public final class SQLiteRegistry: QueuedRegistry {
     }
 
     deinit { queue.close() }
+
+    public var writeAheadLog: RegistryLog? { log }
 
     public var hasKeysAtHand: Bool { lent.hasKeysAtHand }
 

@@ -84,6 +84,7 @@ final class Stores {
         case .sqlite(let path):
             var options = SQLiteRegistry.Options()
             options.queueCountMax = queueCountMax
+            options.logByteCountMax = settings.limits.registryLogByteCountMax
             return try SQLiteRegistry(path: path, options: options)
         case .postgres(let postgres):
             return try PostgresRegistry(

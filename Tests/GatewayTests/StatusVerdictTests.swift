@@ -3,6 +3,7 @@ import EventLoop
 import Foundation
 import GatewayTesting
 import Judgement
+import KeyStore
 import Policy
 import Settings
 import Testing
@@ -116,6 +117,24 @@ struct StatusVerdictTests {
         let worse = StatusVerdict(try problems(gateway))
         #expect(worse.headline?.name == .reloadFailed && worse.others.count == 2)
         #expect(!worse.sentence.contains("attention"))
+    }
+
+    @Test("a log of the registry that is held is told with who holds it, while so")
+    func heldLog() throws {
+        let log = RegistryLog(byteCountMax: 100 << 20)
+        let gateway = try GatewayUnderTest(registry: ScriptedRegistry(log: log))
+        let start = MonotonicInstant(nanoseconds: 0)
+        let words = "process 7 (sqlite3) is in a transaction that reads the registry"
+        log.note(byteCount: 70 << 20, obstacle: words, at: start)
+        let grown = try problems(gateway)[0]
+        #expect(grown.name == .registryLog && grown.level == .warning)
+        #expect(grown.text == "The registry's log (-wal) has 70 MiB: \(words).")
+        log.note(byteCount: 100 << 20, obstacle: words, at: start)
+        let full = try problems(gateway)[0]
+        #expect(full.name == .registryLog && full.level == .error)
+        #expect(full.text.contains("so counters of replay: durable are refused: process 7"))
+        log.note(byteCount: 0, obstacle: nil, at: start)
+        #expect(try problems(gateway).allSatisfy { $0.name != .registryLog })
     }
 
     @Test("floors that are not kept and exports that fail are told with their reason, while so")

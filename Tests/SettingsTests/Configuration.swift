@@ -385,6 +385,7 @@ struct Configuration {
           requests_per_connection: 1
           client_data: 256B
           registry_queue: 1
+          registry_log: 64MiB
           body_rate_min: 1KiB/s
           response_rate_min: 0B/s
           http2:

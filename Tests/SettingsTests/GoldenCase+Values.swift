@@ -93,8 +93,8 @@ extension GoldenCase {
                 6:9: limits: expected a mapping, found a list; known: connections, \#
                 connections_per_address, requests_per_address, head, fields, target, body, \#
                 body_memory, temporary_directory, response_head, response_buffer, \#
-                requests_per_connection, client_data, registry_queue, body_rate_min, \#
-                response_rate_min, http2
+                requests_per_connection, client_data, registry_queue, registry_log, \#
+                body_rate_min, response_rate_min, http2
                 7:12: upstreams: expected a mapping, found a list: write upstreams: { NAME: { \#
                 servers: […] } }
                 8:9: routes: expected a list, found the text "all": write routes: [{ name: …, \#

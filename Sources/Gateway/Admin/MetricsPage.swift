@@ -186,6 +186,12 @@ enum MetricsPage {
                 help: "The time since which a key may have been revoked unheard.")
             page.sample([], nanoseconds: hearing.age(at: .now()).wholeNanoseconds)
         }
+        if let log = hub.registry.writeAheadLog {
+            page.family(
+                "sallyport_registry_log_bytes", .gauge,
+                help: "What is in the write-ahead log of the registry.")
+            page.sample([], UInt64(log.byteCount))
+        }
         page.family(
             "sallyport_floor_keys", .gauge,
             help: "Keys with counters that the registry does not have yet.")

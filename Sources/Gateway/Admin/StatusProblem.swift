@@ -46,6 +46,7 @@ struct StatusProblem {
         case storeUnavailable = "store_unavailable"
         case registryFailed = "registry_failed"
         case floorsUnkept = "floors_unkept"
+        case registryLog = "registry_log"
         case gatewayBusy = "gateway_busy"
         case checkRefused = "check_refused"
         case keyConflicts = "key_conflicts"

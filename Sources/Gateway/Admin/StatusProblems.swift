@@ -2,6 +2,7 @@ import Background
 import Crypto
 import EventLoop
 import Judgement
+import KeyStore
 import Policy
 import Settings
 
@@ -17,7 +18,8 @@ struct StatusInspection {
     var problems: [StatusProblem] {
         // Of several of one level the first heads the page: what is always so comes last.
         // What the gateway itself refused is among the errors of the routes, and comes before them.
-        life + stores + revocations + issuers + certificates + reload + upstreams + failures
+        life + stores + revocations + registryLog + issuers + certificates + reload + upstreams
+            + failures
             + upstreamFailures + serverErrors + rollouts + questions + clientFailures + floors
             + proofs + receipts
             + exports + resources + trust + exceptions
@@ -65,6 +67,20 @@ struct StatusInspection {
                     + "so \(silence.consequence): " + Self.sentence(silence.reason),
                 "Let the gateway read the registry's table of changes; sallyport doctor says what "
                     + "is missing.")
+        ]
+    }
+
+    private var registryLog: [StatusProblem] {
+        guard let log = hub.registry.writeAheadLog, log.isFull || log.isGrown(at: .now()) else {
+            return []
+        }
+        let size = "The registry's log (-wal) has \(log.byteCount >> 20) MiB"
+        return [
+            StatusProblem(
+                log.isFull ? .error : .warning, .registryLog,
+                size + (log.isFull ? ", so counters of replay: durable are refused" : "") + ": "
+                    + Self.sentence(log.reason),
+                "End that process, or its transaction: the log is then emptied at once.")
         ]
     }
 

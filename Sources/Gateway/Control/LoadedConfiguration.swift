@@ -67,6 +67,10 @@ extension Settings {
                 "limits.registry_queue",
                 next.limits.registryQueueCountMax == limits.registryQueueCountMax
             ),
+            (
+                "limits.registry_log",
+                next.limits.registryLogByteCountMax == limits.registryLogByteCountMax
+            ),
         ]
         for (key, isSame) in fixed where !isSame {
             throw ConfigurationFailure(

@@ -15,6 +15,11 @@ enum StoreCauses {
             "The registry did not answer a write within timeouts.registry: it may yet be done.",
             "Nothing for the key: the app tries again. See the registry's disk and load."),
         Row(
+            [.storeUnavailable], ["registry_log"], .store,
+            "The log of the registry (-wal) is as long as limits.registry_log allows: "
+                + "somebody reads the registry in a transaction that does not end.",
+            "End the process that the event registry_log_full names, or its transaction."),
+        Row(
             [.storeUnavailable], ["counters"], .store,
             "The counter store is not there, refuses, or the gateway cannot reach it.",
             "See the events store_down and counters_failed; sallyport doctor asks the store."),

@@ -69,6 +69,14 @@ extension Limits {
                 .count(1...1_000_000, "each waiting request holds memory"),
                 "Requests of each worker that wait for the registry. Requests beyond it get 503.")
             Setting(
+                "registry_log", \.registryLogByteCountMax,
+                .byteCount(64 * .mebibyte...64 * .gibibyte, "a backup may hold as much"),
+                "The write-ahead log of an SQLite registry (-wal). While another process reads the "
+                    + "registry in one transaction, as a backup does, the log grows with each "
+                    + "write. Beyond this length replay: durable gets 503, and accepted counters "
+                    + "wait in their files. Enrolments and revocations are written up to the "
+                    + "disk's own limit. Leave as much room on the disk.")
+            Setting(
                 "body_rate_min", \.bodyRateMin,
                 .byteRate(0...16 * .mebibyte, "slower clients are refused"),
                 "How fast a request's body must arrive on average once timeouts.body_grace is "

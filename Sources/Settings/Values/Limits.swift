@@ -27,6 +27,8 @@ public struct Limits: Hashable, Sendable {
     public var clientDataByteCountMax = 8 * 1024
     /// Requests of one worker that wait for the registry; beyond: `store_unavailable`.
     public var registryQueueCountMax = 10_000
+    /// The length of an SQLite registry's log beyond which no counters are written to it.
+    public var registryLogByteCountMax = 1024 * 1024 * 1024
     /// Bytes a second that a request body must come with on average, once its grace is over; 0 for
     /// any. Less than a bad mobile connection gives, more than it costs to wait for.
     public var bodyRateMin = 500

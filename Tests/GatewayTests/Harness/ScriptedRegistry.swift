@@ -16,6 +16,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     }
 
     let hearing: ChangeHearing?
+    let writeAheadLog: RegistryLog?
     /// Guards every member; broadcast for each call.
     private let lock = NSCondition()
     private let thread = DispatchQueue(label: "scripted registry")
@@ -34,8 +35,12 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var tellsWhatIsAtHand = true
     private var handlers: [@Sendable (RegistryChange) -> Void] = []
 
-    /// `hearing`: what it says of changes by others. Nil if there are none.
-    init(hearing: ChangeHearing? = nil) { self.hearing = hearing }
+    /// `hearing`: what it says of changes by others. `log`: its write-ahead log. Nil if there are
+    /// none.
+    init(hearing: ChangeHearing? = nil, log: RegistryLog? = nil) {
+        self.hearing = hearing
+        writeAheadLog = log
+    }
 
     /// What was asked so far, in order.
     var calls: [Call] { lock.withLock { made } }
