@@ -17,6 +17,9 @@ public protocol ReadinessHandler: AnyObject {
 @safe
 public final class Watch {
     public let descriptor: Int32
+    /// ``heldUntil`` in milliseconds, the lower half: it lies where memory was unused. What it
+    /// loses makes, for a moment in 50 days, a delay look shorter than it was.
+    private var heldUntilMilliseconds: UInt32 = 0
     private let readEvent: LoopEvent
     /// Made when it is first waited for: most peers take at once what is written.
     private var writeEvent: LoopEvent?
@@ -29,9 +32,6 @@ public final class Watch {
     private var isEdgeTriggered = false
     private var isCancelled = false
     private var hasRead = false
-    /// Bytes that came before this time have waited for their reader's own bound: reading was
-    /// disabled until then, or the connection was not accepted.
-    public var heldUntil = MonotonicInstant(nanoseconds: 0)
 
     /// Waits for nothing yet. The handler may be set later, before anything is enabled: so an
     /// object can make its watch first and then name itself.
@@ -41,6 +41,19 @@ public final class Watch {
         unsafe self.loop = Unmanaged.passUnretained(loop)
         readEvent = LoopEvent(loop: loop)
         assignReadEvent()
+    }
+
+    /// Bytes that came before this time have waited for their reader's own bound: reading was
+    /// disabled until then, or the connection was not accepted. To the millisecond, and in the last
+    /// 50 days.
+    public var heldUntil: MonotonicInstant {
+        get {
+            let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
+            let age = UInt32(truncatingIfNeeded: now.milliseconds) &- heldUntilMilliseconds
+            return MonotonicInstant(
+                nanoseconds: now.nanoseconds - min(now.nanoseconds, UInt64(age) * 1_000_000))
+        }
+        set { heldUntilMilliseconds = UInt32(truncatingIfNeeded: newValue.milliseconds) }
     }
 
     /// libevent takes one mode for both events of a descriptor.
