@@ -75,7 +75,7 @@ test:
 	@scripts/install.sh test
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
 	swift build --build-tests $(SWIFT_FLAGS)
-	@docs/models/check.sh 2
+	@docs/proof/models/check.sh 2
 	@Fuzz/run.sh 2000x
 	@scripts/run-tests.sh --skip-build --parallel $(SWIFT_FLAGS)
 
@@ -90,7 +90,7 @@ fuzz:
 
 models:
 	@scripts/install.sh models
-	@docs/models/check.sh $(or $(FAULTS),4)
+	@docs/proof/models/check.sh $(or $(FAULTS),4)
 
 cluster-model:
 	@scripts/install.sh test

@@ -14,7 +14,7 @@ import formula
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
-# Measured; docs/benchmarks.md names machine and command of each.
+# Measured; docs/proof/benchmarks.md names machine and command of each.
 VERIFICATION_US = 39.1
 REDIS_REQUEST_US = 21
 POSTGRES_ENROLMENTS, POSTGRES_FLOORS = 11_692, 93_469

@@ -36,7 +36,7 @@ install_files() {
     done < <(find "$@" -type f ! -path '*/__pycache__/*' | sort)
 }
 install_files SECURITY.md Benchmarks/README.md Benchmarks/formula.py \
-    docs/{*.md,openapi.yaml,client,decisions,images,operations,recipes} \
+    docs/{*.md,openapi.yaml,client,decisions,images,operations,proof,recipes} \
     deploy/{sallyport.*,sysctl.md,grafana,integrations,kubernetes,prometheus,two-gateways}
 mkdir -p "$documents/conf"
 ln -sfn ../examples "$documents/conf/examples"

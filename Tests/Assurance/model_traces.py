@@ -1,4 +1,4 @@
-"""Holds the models of docs/models to the stores of the decision model, which histories hold to the
+"""Holds the models of docs/proof/models to the stores of the decision model, which histories hold to the
 gateway.
 
     python3 model_traces.py [--count COUNT] [--seed SEED] [--planted]
@@ -16,7 +16,7 @@ import sys
 
 from decision_stores import Challenge, Data, Embedded, Refused, Server, Shared
 
-MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/models")
+MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/proof/models")
 STEPS = 1_500
 # Milliseconds. Each step takes one, so that all of them together are no step of the clock.
 LIFE, LATE = 10_000, 20_000

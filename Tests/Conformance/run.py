@@ -1,7 +1,7 @@
 """Judges a server by the cases of a suite: run.py [--server KIND] [--program PATH] SUITE...
 
 Prints a line for each case that fails and one for each suite; exits with 1 where one failed.
-docs/conformance.md says what the suites are.
+docs/proof/conformance.md says what the suites are.
 """
 
 import argparse

@@ -3,7 +3,7 @@ import GatewayTesting
 import Testing
 
 /// The suites of `Tests/Conformance`, which know nothing of how the gateway is made, against the
-/// built program. They may be run against other servers too: docs/conformance.md.
+/// built program. They may be run against other servers too: docs/proof/conformance.md.
 @Suite("Conformance", .enabled(if: BuiltProgram.isBuilt))
 struct ConformanceTests {
     /// Debian's: the one that has Debian's packages.

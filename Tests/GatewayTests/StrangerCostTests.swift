@@ -11,7 +11,7 @@ import Testing
 
 @testable import Gateway
 
-/// What requests without a proof make others do; the table in `docs/threat-model.md` says it.
+/// What requests without a proof make others do; the table in `docs/proof/threat-model.md` says it.
 @Suite("What a stranger makes the stores do")
 struct StrangerCostTests {
     /// Requests that prove nothing, each on an endpoint or route of its own.

@@ -16,7 +16,7 @@ private let hasSpin = (try? ChildProcess.run("spin", ["-V"]))?.status == .exited
     .timeLimit(.minutes(120)))
 struct ClusterModelTests {
     private static let model = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().appending(path: "../../docs/models/cluster.pml")
+        .deletingLastPathComponent().appending(path: "../../docs/proof/models/cluster.pml")
         .standardizedFileURL.path
     /// Of clusters that are replayed side by side: servers mostly wait for one another.
     private static let laneCount = 6

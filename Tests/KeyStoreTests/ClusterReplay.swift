@@ -46,7 +46,7 @@ struct ClusterCounts {
 }
 
 /// Takes two masters of a real cluster, with a replica each, the way of a model: the gateway's own
-/// calls of the gateway's own scripts, one at each step of `docs/models/cluster.pml`.
+/// calls of the gateway's own scripts, one at each step of `docs/proof/models/cluster.pml`.
 ///
 /// What the model leaves to chance, the way says: who looks, calls, fails, and when. The scripts
 /// have to come to the same incarnations, and to accept and refuse the same calls for the same

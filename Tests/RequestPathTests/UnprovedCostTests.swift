@@ -5,7 +5,7 @@ import GatewayTesting
 import Testing
 
 /// What one request without a proof costs, whatever a stranger writes into it: the table in
-/// `docs/threat-model.md`.
+/// `docs/proof/threat-model.md`.
 @Suite("What one unproved request costs", .enabled(if: BuiltProgram.isBuilt))
 struct UnprovedCostTests {
     /// A request that grows in one place.

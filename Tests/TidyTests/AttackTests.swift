@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `docs/attacks.md` beside the threat model, the tests, and what the gateway says of itself.
+/// `docs/proof/attacks.md` beside the threat model, the tests, and what the gateway says of itself.
 @Suite("Attacks")
 struct AttackTests {
     /// The lines of a part of a page, without the line breaks inside its items.
@@ -20,8 +20,8 @@ struct AttackTests {
         }
     }
 
-    private static let page = "docs/attacks.md"
-    private static let model = "docs/threat-model.md"
+    private static let page = "docs/proof/attacks.md"
+    private static let model = "docs/proof/threat-model.md"
 
     @Test("that are defended are those of the threat model, and each names a test")
     func defended() throws {

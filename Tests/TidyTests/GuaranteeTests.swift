@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Guarantees")
 struct GuaranteeTests {
-    private static let path = "docs/guarantees.md"
+    private static let path = "docs/proof/guarantees.md"
 
     /// The names behind *Shown by*, each with the number of its line.
     private static func names(_ document: SourceFile) -> [(line: Int, name: String)] {

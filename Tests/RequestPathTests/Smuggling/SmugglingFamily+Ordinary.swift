@@ -1,6 +1,6 @@
 /// What browsers and old clients send, each with the verdict that is wanted: what RFC 9110 and 9112
 /// say must be parsed, and what the URL standard's serializer leaves in a URL, goes on. What is
-/// refused all the same is so by intent: docs/conformance.md says why.
+/// refused all the same is so by intent: docs/proof/conformance.md says why.
 extension SmugglingFamily {
     static let ordinary = [
         ordinaryPaths, ordinaryQueries, ordinaryHosts, ordinaryFields, ordinaryMessages,

@@ -2,7 +2,7 @@ import Foundation
 import GatewayTesting
 import Testing
 
-/// `docs/conformance.md` tells operators what is refused though the RFCs allow it. Each of its rows
+/// `docs/proof/conformance.md` tells operators what is refused though the RFCs allow it. Each of its rows
 /// is held against what the gateway does with real requests.
 @Suite("Stricter than the RFCs", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct StricterTests {
@@ -10,7 +10,7 @@ struct StricterTests {
         let root = URL(fileURLWithPath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        let path = root.appendingPathComponent("docs/conformance.md")
+        let path = root.appendingPathComponent("docs/proof/conformance.md")
         return (try? String(contentsOf: path, encoding: .utf8)) ?? ""
     }()
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the models with spin: docs/models/check.sh [FAULTS]
+# Checks the models with spin: docs/proof/models/check.sh [FAULTS]
 # Each protocol must stand, and each variant that lacks a part of it must fall. Then random ways
 # through the models are held to the stores of the decision model.
 set -euo pipefail
@@ -122,6 +122,6 @@ failed=0
 for model in "${!running[@]}"; do wait "${running[$model]}" || failed=1; done
 planted=()
 if [ "$faults" -gt 2 ]; then planted=(--planted); fi
-python3 -B "$models/../../Tests/Assurance/model_traces.py" --count $((faults * 20)) \
+python3 -B "$models/../../../Tests/Assurance/model_traces.py" --count $((faults * 20)) \
     "${planted[@]}" || failed=1
 exit $failed
