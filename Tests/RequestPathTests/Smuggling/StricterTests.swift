@@ -2,8 +2,8 @@ import Foundation
 import GatewayTesting
 import Testing
 
-/// `docs/proof/conformance.md` tells operators what is refused though the RFCs allow it. Each of its rows
-/// is held against what the gateway does with real requests.
+/// `docs/proof/conformance.md` tells operators what is refused though the RFCs allow it. Each of
+/// its rows is held against what the gateway does with real requests.
 @Suite("Stricter than the RFCs", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct StricterTests {
     private static let page: String = {
