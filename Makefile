@@ -12,9 +12,9 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models cluster-model simulation decision-model \
 	gateway-mutants faults second-verifier unit-filter sanitize allocation-failures coverage \
-	bench bench-bodies bench-first bench-h2 bench-keys bench-latency bench-peers bench-proxies \
-	bench-stores bench-tls bench-workers fleet idle soak soak-mix screenshots deb image sbom dist \
-	package-test clean
+	bench bench-bodies bench-first bench-h2 bench-keys bench-latency bench-overload bench-peers \
+	bench-proxies bench-stores bench-tls bench-workers fleet idle soak soak-mix screenshots deb \
+	image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -36,11 +36,12 @@ help:
 	@echo 'make coverage      lines and regions that tests run, FILTER=... for some (half an hour)'
 	@echo 'make bench         throughput and latency beside other proxies and other ways to verify, as'
 	@echo '                   tables, JSON and charts (.build/bench); instructions a request against'
-	@echo '                   their budgets; and the formula for capacity (about 12 minutes)'
+	@echo '                   their budgets; overload, and the formula for capacity (about 14 minutes)'
 	@echo 'make bench-proxies requests per second beside nginx and HAProxy (about 2 minutes)'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make bench-first   first requests of keys beside later ones (about 3 minutes)'
 	@echo 'make bench-latency latencies beside nginx, at a fixed rate (about a minute)'
+	@echo 'make bench-overload  three times the capacity, by clients that give up (about 2 minutes)'
 	@echo 'make bench-bodies  bodies of 64 KiB and 100 MiB beside nginx, both ways (about 3 minutes)'
 	@echo 'make bench-tls     TLS handshakes, resumed ones, and idle connections beside nginx'
 	@echo 'make bench-workers two workers beside one (about a minute)'
@@ -162,6 +163,7 @@ bench:
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/bench.sh $(RELEASE)
 	@Benchmarks/latency.sh $(RELEASE)
+	@Benchmarks/overload.sh $(RELEASE)
 	@Benchmarks/peers.sh $(RELEASE)
 	@Benchmarks/instructions.sh $(RELEASE) --budget
 	@Benchmarks/capacity.sh $(RELEASE)
@@ -176,7 +178,7 @@ bench-h2:
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/h2.sh $(RELEASE)
 
-bench-bodies bench-first bench-latency bench-tls bench-workers:
+bench-bodies bench-first bench-latency bench-overload bench-tls bench-workers:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/$(@:bench-%=%).sh $(RELEASE)

@@ -228,10 +228,10 @@ backend api
 
     def configure_gateway(self, name, port, admin, upstream, counters="embedded",
                           workers="1", challenge_ttl="2m", key_cache=100_000, listeners="",
-                          body="required", registry=None, routes="", more=""):
+                          body="required", registry=None, routes="", timeouts="idle: 1h", more=""):
         """`listeners` and `routes` are further entries of those, each a line; `body` is the
-        setting. `registry` is what stands between the braces, a file of SQLite without it. `more`
-        is whole lines of the file."""
+        setting. `registry` is what stands between the braces, a file of SQLite without it, and
+        `timeouts` too. `more` is whole lines of the file."""
         return self.write(name + ".yaml", f"""
 workers: {workers}
 listeners:
@@ -262,7 +262,7 @@ routes:
 admin: {{ bind: 127.0.0.1:{admin} }}
 log: {{ access: off, events: stderr }}
 limits: {{ requests_per_connection: 1000000000, connections: {self.connections_max} }}
-timeouts: {{ idle: 1h }}
+timeouts: {{ {timeouts} }}
 {more}
 """)
 

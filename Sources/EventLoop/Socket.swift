@@ -82,10 +82,19 @@ public enum Socket {
     }
 
     /// Starts connecting; the descriptor is non-blocking, closed on exec, without Nagle's delay.
-    public static func connect(to address: SocketAddress) -> ConnectOutcome {
+    ///
+    /// - Parameter source: the local address to connect from, without a port. The system chooses
+    ///   one if it is nil.
+    public static func connect(
+        to address: SocketAddress, from source: SocketAddress? = nil
+    ) -> ConnectOutcome {
         let descriptor = socket(address.family, streamFlags | stream, 0)
         guard descriptor >= 0 else { return .failed(errno: sallyport_errno()) }
         if !address.isUnix { set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        if let source, let code = bindSource(descriptor, source) {
+            close(descriptor)
+            return .failed(errno: code)
+        }
         let status = unsafe address.withKernelForm { kernelForm, byteCount in
             unsafe CLinux.connect(descriptor, kernelForm, byteCount)
         }
@@ -96,6 +105,16 @@ public enum Socket {
         trapOwnMistake(code, "connect")
         close(descriptor)
         return .failed(errno: code)
+    }
+
+    /// Returns an errno, or nil if the socket will connect from `source`. The port is chosen by
+    /// `connect`, which can share one among connections to different places (ip(7)).
+    private static func bindSource(_ descriptor: Int32, _ source: SocketAddress) -> Int32? {
+        set(descriptor, Int32(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, 1)
+        let status = unsafe source.withKernelForm { kernelForm, byteCount in
+            unsafe CLinux.bind(descriptor, kernelForm, byteCount)
+        }
+        return status == 0 ? nil : sallyport_errno()
     }
 
     /// The outcome of a connection in progress: 0 or an errno. Reading it clears it (SO_ERROR).

@@ -13,6 +13,7 @@ enum Lab {
             case "vectors": try VectorsCommand.run(rest)
             case "seed": try SeedCommand.run(rest)
             case "load": try LoadCommand.run(rest)
+            case "visits": try VisitsCommand.run(rest)
             case "demo": try DemoCommand.run(rest)
             case "apple": try AppleCommand.run(rest)
             case "trial": try TrialCommand.run(rest)
@@ -35,6 +36,7 @@ enum Lab {
           vectors  signed requests with the verdict that each has to get, for tests of clients
           seed     write key records for `sallyport keys import`
           load     requests in a closed loop, plain or asserted; prints one JSON line
+          visits   signed requests of clients that connect anew and give up; prints one JSON line
           apple    a stand-in for Apple's services: receipts, DeviceCheck, and all their errors
           demo     the device's side of `make demo`
           trial    a gateway that misbehaves on purpose: scores a client
