@@ -32,7 +32,7 @@ private final class AnswerSink: ResponseSink {
 
 @Suite("The border to upstreams")
 struct BorderTests {
-    @Test("a request about which nobody decided is refused with 500, and no connection is made")
+    @Test("a request about which no stage decided is refused with 500, and no connection is made")
     func undecided() throws {
         let stepped = try SteppedWorker()
         let peer = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 1))

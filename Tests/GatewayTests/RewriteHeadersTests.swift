@@ -134,7 +134,7 @@ struct RewriteHeadersTests {
         ),
     ]
 
-    @Test("a Forwarded that RFC 7239 has no grammar for is dropped whole, whoever sent it")
+    @Test("a Forwarded that RFC 7239 has no grammar for is dropped whole, whichever peer sent it")
     func malformedForwarded() throws {
         let gateway = try GatewayUnderTest { $0.forwarded = .rfc7239 }
         let own = #"for=127.0.0.1;host="api.example";proto=http"#

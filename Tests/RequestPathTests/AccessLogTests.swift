@@ -124,7 +124,7 @@ struct AccessLogTests {
         #expect(kept.allSatisfy { $0.contains(#""sample":50"#) })
     }
 
-    @Test("every answer tells its request's id, the log's own, whoever gave it")
+    @Test("every answer tells its request's id, the log's own, whichever part gave it")
     func requestIDs() throws {
         let gateway = try gateway()
         let targets = ["/x", "/own", "/api/x", "/assert/challenge", "/.."]
