@@ -7,8 +7,8 @@ struct AttackTests {
     private static let page = "docs/proof/attacks.md"
     private static let model = "docs/proof/threat-model.md"
 
-    /// The items of a page that begin with words in bold, each in one line. A nested list belongs to
-    /// its item. The lines of `Shown by` are left out.
+    /// The items below a heading, each in one line with its nested list. The lines of `Shown by`
+    /// are left out.
     private static func items(_ path: String, from heading: String) throws -> [String] {
         let page = try #require(SourceTree.read(path), "\(path) is not there")
         var items: [String] = []
