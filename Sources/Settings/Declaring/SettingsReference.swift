@@ -1,45 +1,47 @@
 /// The declarations as a page for operators, in Markdown.
 public enum SettingsReference {
     private static let columnCountMax = 118
+    /// The characters from which on a reference is shorter than a repetition.
+    private static let lengthMin = 80
 
     public static var text: String {
-        let entries = SettingsReader(processorCount: 1).form.entries
-        return introduction
-            + entries.map { entry in
-                "\n## \(entry.key)\n\n" + (guides[entry.key].map { "See \($0).\n\n" } ?? "")
-                    + item(entry.key, entry) + items(below: entry.key, entry.shape).joined()
-            }.joined()
+        var text = introduction
+        var places: [String: String] = [:]
+        for entry in SettingsReader(processorCount: 1).form.entries {
+            text += "\n## \(entry.key)\n\n" + (guides[entry.key].map { "See \($0).\n\n" } ?? "")
+            text += items(entry.key, entry, &places)
+        }
+        return text
     }
 
     private static let introduction = """
         # Settings
 
-        Every key of the configuration with its default, its range, and the reason for the range.
-        This page is made from the program's declarations by
-        `sallyport schema --reference > docs/settings.md`. From the same declarations come
-        [conf/sallyport.yaml](../conf/sallyport.yaml), which shows the keys in a file, and
-        [conf/sallyport.schema.json](../conf/sallyport.schema.json), with which editors complete
-        and check a file.
+        Every key of the configuration with its values and its default, made from the program's
+        declarations by `sallyport schema --reference > docs/settings.md`.
+        [conf/sallyport.yaml](../conf/sallyport.yaml) shows the keys in a file, with the reasons
+        for their bounds. Editors complete and check a file by
+        [conf/sallyport.schema.json](../conf/sallyport.schema.json).
 
         ## How the file is read
 
-        - Unknown keys and duplicate keys are errors, and so is a number without its unit.
-          Durations: `250ms`, `30s`, `5m`, `24h`, `30d`. Sizes: `512B`, `64KiB`, `1MiB`, `2GiB`.
-          Shares: `25%`.
+        - Unknown keys, duplicate keys and a number without its unit are errors. Durations:
+          `250ms`, `30s`, `5m`, `24h`, `30d`. Sizes: `512B`, `64KiB`, `1MiB`, `2GiB`. Shares:
+          `25%`.
         - The file is one YAML document of at most 1 MiB, without anchors, aliases, tags and merge
           keys.
-        - Inside a value, `${VAR}` is an environment variable, and an error if it is not set.
-          `${VAR:-text}` is the same, or `text` if the variable is unset or empty. `${file:/path}`
-          is the text of a file without its last line feed. `$${` is a literal `${`. Quote such a
-          value inside `{ }` or `[ ]`, where YAML would take its braces for a mapping.
-        - File names are relative to the directory of the configuration, in `${file:...}` too.
+        - In a value, `${VAR}` is an environment variable, and an error if it is not set;
+          `${VAR:-text}` is `text` if it is unset or empty. `${file:/path}` is the text of a file
+          without its last line feed. `$${` is a literal `${`. Quote such a value inside `{ }` or
+          `[ ]`.
+        - File names are relative to the directory of the configuration.
         - `SIGHUP` loads the file again. If it has an error, the settings in use stay.
           [Reload](operations/run.md#reload) says which settings need a restart.
-        - `sallyport check -c FILE` reports all errors at once, with their places, and with
-          `--print` prints the file with every default.
+        - `sallyport check -c FILE` reports all errors at once, and with `--print` prints the file
+          with every default.
 
-        A key without a default may be left out unless it is required. In a path, `[]` stands for
-        an element of a list, and a word in capitals for a name of your choice.
+        In a path, `[]` stands for an element of a list, and a word in capitals for a name of your
+        choice.
 
         """
 
@@ -70,7 +72,26 @@ public enum SettingsReference {
         "limits": "[What happens at each bound](operations/run.md#what-happens-at-each-bound)",
     ]
 
-    /// The items of what stands below a key.
+    /// The item of a key and those of the keys below it. If an earlier key says the same at some
+    /// length, the item refers to it; a key that stands in both forms of a section comes once.
+    private static func items(
+        _ path: String, _ entry: Entry, _ places: inout [String: String]
+    ) -> String {
+        let words = item("", entry) + items(below: "", entry.shape).joined()
+        if let place = places[words] {
+            if place == path { return "" }
+            if words.count > lengthMin { return wrapped("-", "`\(path)`: as `\(place)`.") }
+        } else {
+            places[words] = path
+        }
+        var text = item(path, entry)
+        for (infix, entries) in entry.shape.sections {
+            for below in entries { text += items(path + infix + below.key, below, &places) }
+        }
+        return text
+    }
+
+    /// The items of the keys below one.
     private static func items(below path: String, _ shape: Shape) -> [String] {
         shape.sections.flatMap { infix, entries in
             entries.flatMap { entry in
@@ -85,7 +106,7 @@ public enum SettingsReference {
             return wrapped("-", "`\(path)`: as `\(other)`.")
         }
         var facts: [String] = []
-        if let summary = entry.shape.summary { facts.append(summary) }
+        if let values = entry.shape.words(reasons: false) { facts.append(values) }
         if entry.isRequired {
             facts.append("required")
         } else if let standard = entry.standard {
@@ -108,24 +129,32 @@ public enum SettingsReference {
 
 extension Shape {
     /// In words; behind bounds stands the reason for them. Nil for a section, whose keys follow.
-    var summary: String? {
+    var summary: String? { words(reasons: true) }
+
+    /// In words; without `reasons`, bounds stand alone.
+    func words(reasons: Bool) -> String? {
         switch self {
         case .number(let range, let reason):
-            "\(range.lowerBound) to \(range.upperBound): \(reason)"
+            return "\(range.lowerBound) to \(range.upperBound)" + (reasons ? ": \(reason)" : "")
         case .quantity(let form, let range, let reason):
-            "\(form.noun), \(Quantity.describe(range.lowerBound, form.units)) to "
-                + "\(Quantity.describe(range.upperBound, form.units)): \(reason)"
-        case .words(let words): words.map { "`\($0)`" }.joined(separator: ", ")
-        case .text(let text, _): text
-        case .list(let element): element.summary.map { "list: \($0)" } ?? "list"
-        case .section: nil
-        case .named(_, let value): value.summary.map { "mapping: \($0)" } ?? "mapping"
+            let bounds =
+                "\(Quantity.describe(range.lowerBound, form.units)) to "
+                + "\(Quantity.describe(range.upperBound, form.units))"
+            return reasons ? "\(form.noun), \(bounds): \(reason)" : bounds
+        case .words(let words): return words.map { "`\($0)`" }.joined(separator: ", ")
+        case .text(let text, _): return text
+        case .list(let element):
+            return element.words(reasons: reasons).map { "list: \($0)" } ?? "list"
+        case .section: return nil
+        case .named(_, let value):
+            return value.words(reasons: reasons).map { "mapping: \($0)" } ?? "mapping"
         case .either(let shapes):
             // Two mappings differ by what is in them, which their own lines say.
-            shapes.map { $0.summary ?? "a mapping" }.reduce(into: []) { words, word in
-                if !words.contains(word) { words.append(word) }
-            }.joined(separator: "; or ")
-        case .like(let path, _): "as `\(path)`"
+            return shapes.map { $0.words(reasons: reasons) ?? "a mapping" }
+                .reduce(into: []) { words, word in
+                    if !words.contains(word) { words.append(word) }
+                }.joined(separator: "; or ")
+        case .like(let path, _): return "as `\(path)`"
         }
     }
 }

@@ -5,7 +5,7 @@ extension AdminSettings {
         Form(AdminSettings(bind: .unix(path: ""))) {
             Setting(
                 "bind", \.bind, .bind, required: true,
-                "The address to listen on. Bind it where only operators can connect."
+                "Where to listen: only operators should reach it."
             ) { field, admin in
                 if !admin.bind.isLocal {
                     field.warning(
@@ -18,20 +18,18 @@ extension AdminSettings {
                 Kind<[HostPattern]>.list(
                     RouteMatchReader.host, empty: "is empty: leave it out"
                 ).unlessEmpty,
-                "Names, or *.domain, under which browsers reach the status page and its JSON, "
-                    + "beside addresses, localhost, names without a period and that of bind. Under "
-                    + "others they answer 421: a foreign page could lead an operator's browser "
-                    + "here by a name of its own (DNS rebinding). Metrics and probes have any name."
+                "Names under which browsers reach the status page, beside addresses, localhost, "
+                    + "names without a period and that of bind. Others get 421, which prevents DNS "
+                    + "rebinding."
             )
             Setting(
                 "probes", optional: \.probes, .section(ProbeSettings.form, meant: "bind"),
-                "A listener with /livez and /readyz alone, for those who watch over the process, "
-                    + "such as the kubelet. If left out, only bind answers them.")
+                "A listener with /livez and /readyz alone, for a supervisor such as the kubelet.")
             Setting(
                 "api", optional: \.api,
                 .section(AdminAPISettings.form, check: AdminAPISettings.check),
-                "An API on a listener of its own, by which programs list, revoke, erase and export "
-                    + "keys and read rollouts and the audit log. If left out, there is none.")
+                "A listener with an API that lists, revokes, erases and exports keys and reads "
+                    + "rollouts and the audit log. If left out, none.")
         }
     }
 }
@@ -41,8 +39,7 @@ extension ProbeSettings {
         Form(ProbeSettings(bind: .unix(path: ""))) {
             Setting(
                 "bind", \.bind, .bind, required: true,
-                "The address to listen on. Whatever reaches it learns nothing but whether the "
-                    + "gateway is alive and ready.")
+                "Where to listen.")
         }
     }
 }

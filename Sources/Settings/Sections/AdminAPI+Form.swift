@@ -6,21 +6,19 @@ extension AdminAPISettings {
         Form(AdminAPISettings(bind: .unix(path: ""))) {
             Setting(
                 "bind", \.bind, .bind, required: true,
-                "The address to listen on. Bind it where only operators can connect.")
+                "Where to listen: only operators should reach it.")
             Setting(
                 "token_file", \.tokenPath, .path, required: true,
                 "A file with one token on each line: at least 32 letters, digits and -._~+/=, "
-                    + "with a name and a colon before it, such as ops:TOKEN. The name stands in "
-                    + "the audit log; without one, the beginning of the token's SHA-256 does. "
-                    + "Whoever has a token may do everything that the API can. Lines that begin "
-                    + "with # are comments."
+                    + "after a name and a colon, such as ops:TOKEN. The audit log shows the name, "
+                    + "or else the beginning of the token's SHA-256. A token allows everything "
+                    + "that the API can do. # begins a comment line."
             ) { field, api in
                 api.tokens = field.secretFile(AdminTokens.parse) ?? []
             }
             Setting(
                 "tls", optional: \.tls, ListenerTLSReader.kind.like("listeners[].tls"),
-                "TLS for the API, as on a listener. Without it, anyone on the way can read the "
-                    + "tokens.")
+                "TLS, as on a listener. Without it, anyone on the way can read the tokens.")
         }
     }
 

@@ -18,9 +18,8 @@ enum AppReader {
             Setting(
                 "require_full_security", \.requiresMacFullSecurity, .trueFalse,
                 "true: a Mac may enrol only with System Integrity Protection and Full Security "
-                    + "(macOS 27 and later). Anything else that may be a Mac is refused with "
-                    + "attestation_invalid. Phones, other devices and keys that are already "
-                    + "enrolled are not affected.")
+                    + "(macOS 27 and later). Other possible Macs get attestation_invalid. Other "
+                    + "devices and enrolled keys are not affected.")
         }
         return Form(start) {
             Setting(

@@ -23,35 +23,33 @@ struct AppleReader {
         return Form(AppleSettings.Way()) {
             Setting(
                 "keys", \.keys, keys, required: true,
-                "Keys from Apple's developer site with DeviceCheck enabled, at most 4 of a team. "
-                    + "They are tried in this order: if Apple refuses one, the next is used.")
+                "Keys from Apple's developer site with DeviceCheck enabled, tried in this order.")
             Setting(
                 "authorization", \.authorization, .word,
-                "How the token is written in the Authorization header for receipts: bare, as in "
-                    + "Apple's sample, or bearer.")
+                "The Authorization header for receipts, in Apple's sample bare.")
             Setting(
                 "proxy", \.proxy, Self.proxy,
-                "environment: the https_proxy and no_proxy variables of the gateway's "
-                    + "environment. off: no proxy. Or one URL for all hosts; ${file:...} keeps its "
-                    + "password out of this file.")
+                "environment: https_proxy and no_proxy of the gateway's environment. off: no "
+                    + "proxy. Or one URL for all hosts; ${file:...} keeps its password out of this "
+                    + "file.")
             Setting(
                 "ca", optional: \.authoritiesPath, .path,
-                "Authorities in PEM that alone may vouch for Apple's hosts, and for a proxy that "
-                    + "inspects TLS. If left out, the system's authorities do."
+                "Authorities in PEM for Apple's hosts and a proxy that inspects TLS, in place of "
+                    + "the system's."
             ) { field, way in
                 way.authorities = field.authorities()
             }
             Setting(
                 "connect_timeout", \.connectTimeout,
                 .duration(shortest, .seconds(60), "requests wait for it"),
-                "The time allowed for name resolution, connection and TLS together.")
+                "The time for name resolution, connection and TLS together.")
             Setting(
                 "timeout", \.timeout, .duration(shortest, .seconds(120), "requests wait for it"),
-                "The time allowed for a whole request.")
+                "The time for a whole request.")
             Setting(
                 "in_flight_max", \.inFlightCountMax,
                 .count(1...10_000, "each waiting request holds memory"),
-                "The requests in flight to each of the two services.")
+                "Requests in flight to each service.")
             Setting(
                 "hosts", group: Self.hosts,
                 "Other hosts than Apple's: for tests with "
@@ -147,11 +145,10 @@ struct AppleReader {
             Setting("key_id", \.keyID, Self.appleID, required: true, "The key's id.")
             Setting(
                 "team_id", \.teamID, team,
-                "The key's team. If left out, the team of the apps; required if they are of "
-                    + "several teams.")
+                "The key's team. Required if the apps are of several teams.")
             Setting(
                 "file", \.path, .path, required: true,
-                "The .p8 file. It is read at the start and at SIGHUP."
+                "The .p8 file, read at the start and at SIGHUP."
             ) { field, key in
                 key.key = field.secretFile { _, bytes throws(Fault) in
                     if let key = try? P256PrivateKey(pem: bytes) { return key }

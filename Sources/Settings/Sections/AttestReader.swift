@@ -11,20 +11,19 @@ struct AttestReader {
         return Form(start) {
             Setting(
                 "mode", \.attest.mode, .word, required: true,
-                "off: nothing is verified. observe: requests are verified, counted, logged, and "
+                "off: nothing is verified. observe: requests are verified, counted, logged and "
                     + "forwarded whatever the verdict. enforce: only verified requests are "
                     + "forwarded.")
             Setting(
                 "client_data", \.attest.clientData, .word,
-                "What the app signs. header: the base64 of the JSON {challenge, method, path, "
-                    + "bodySHA256} in headers.client_data. body: the request body itself; the "
-                    + "method and the path are then not signed.")
+                "What the app signs. header: the JSON {challenge, method, path, bodySHA256}, sent "
+                    + "as base64 in headers.client_data. body: the request body; method and path "
+                    + "are then not signed.")
             Setting(
                 "body", \.attest.body, .word,
-                "What a listener with check must have seen of a body. required: all of it. "
-                    + "claimed: nothing; the digest that the app has signed goes to the upstream "
-                    + "in X-Attest-Body-SHA256, and the upstream must compare it. For "
-                    + "client_data: header only."
+                "What a listener with check must have seen of a body. claimed: nothing; the "
+                    + "upstream must compare the body with X-Attest-Body-SHA256, the digest that "
+                    + "the app signed. For client_data: header only."
             ) { field, route in
                 guard route.attest.body == .claimed else { return }
                 field.warning(
@@ -36,23 +35,21 @@ struct AttestReader {
                 "Whether the signed data must hold a challenge. off needs replay: durable.")
             Setting(
                 "replay", \.attest.replay, Self.replay,
-                "Which counters are accepted. strict: each must be above the last. durable: as "
-                    + "strict, but compared in the registry, which costs a commit for each "
-                    + "request. { window: N }: a counter a little below the last passes too, "
-                    + "once, for apps with several requests in flight.")
+                "Which counters are accepted. strict: each above the last. durable: as strict, but "
+                    + "compared in the registry, at one commit for each request. { window: N }: "
+                    + "also, once, one a little below the last.")
             Setting(
                 "rollout", \.rolloutShare, RolloutReader.kind,
-                "The share of keys that enforce refuses; the others are only observed. A share "
-                    + "that moves by itself is shared by all gateways of a registry, and "
-                    + "`sallyport rollout` shows it and moves it by hand. A route with another "
-                    + "start or another name begins a new rollout.")
+                "The share of keys that enforce refuses; the others are observed. A share that "
+                    + "moves by itself is shared by all gateways of a registry; `sallyport "
+                    + "rollout` shows and moves it. Another start or route name begins a new "
+                    + "rollout.")
             Setting(
                 "accept", \.attest.accepted,
                 AcceptReader(proofs: proofs).kind,
-                "What proves a request, one or more: assertion, token (see session_tokens), "
-                    + "device_check (see device_check), proof:NAME (see proofs) and developer (see "
-                    + "developer_tokens; not in production). A request is judged by the first of "
-                    + "them that it brings, in this order, and several proofs in theirs here."
+                "What proves a request: assertion, token (see session_tokens), device_check, "
+                    + "proof:NAME (see proofs), developer (see developer_tokens; not in "
+                    + "production). The first that a request brings decides, in this order."
             ) { field, route in
                 guard route.attest.accept.contains(.developer) else { return }
                 field.warning(
@@ -117,8 +114,8 @@ struct AttestReader {
         let window = Kind.section(
             "window",
             .count(1...ReplayPolicy.windowSizeMax, "the stores remember that many counters a key"),
-            "A counter a little below the last passes too, once. For apps with several requests "
-                + "in flight."
+            "For apps with several requests in flight: a counter so little below the last passes "
+                + "too, once."
         ).map(
             { ReplayPolicy.window($0) },
             from: { if case .window(let size) = $0 { size } else { nil } })

@@ -25,7 +25,7 @@ enum BundleVersionReader {
             bounds(\.common)
             Setting(
                 "missing", \.missing, .word,
-                "What happens to systems that do not report the version.")
+                "If a system does not report the version.")
             Setting("apps", \.apps, apps, "Versions of single apps, by App ID.")
         }
         let rule = Kind.section(form) { section, rule in
@@ -46,10 +46,10 @@ enum BundleVersionReader {
     private static func bounds<Root>(_ path: WritableKeyPath<Root, Bounds>) -> [Setting<Root>] {
         Setting(
             "min", optional: path.appending(path: \.min), version,
-            "Older versions are served, counted, and told to update.")
+            "Older ones are served, counted and told to update.")
         Setting(
             "grace", optional: path.appending(path: \.grace), version,
-            "Versions older than this are refused. If left out: min.")
+            "Older ones are refused. If left out: min.")
     }
 
     private static func check(_ section: inout Section, _ bounds: inout Bounds) {

@@ -42,14 +42,12 @@ enum CounterReader {
         Setting(
             "floors_directory", floors.appending(path: \.directory),
             .words([("auto", .standard), ("off", .off)], or: path),
-            "A directory on a tmpfs, in which accepted counters outlive a gateway that is killed, "
-                + "until the registry has them. A copy lies beside an SQLite registry, up to 0.1 s "
-                + "behind. auto: /run/sallyport if it can be used, else /dev/shm. off: the copy "
-                + "alone. Beside PostgreSQL there is neither.")
+            "A directory on a tmpfs for accepted counters that the registry does not have yet. "
+                + "They outlive a killed gateway, and are copied beside an SQLite registry every "
+                + "0.1 s. auto: /run/sallyport, else /dev/shm. off: the copy alone.")
         Setting(
             "on_floors_unkept", floors.appending(path: \.whenUnkept), .word,
-            "What becomes of assertions while the disk of that copy has not taken accepted "
-                + "counters for 2 s. serve: they are accepted, and a loss of the machine would "
-                + "lose these counters. refuse: they get 503.")
+            "Assertions while that copy has not been written for 2 s. serve: they are accepted, "
+                + "and a loss of the machine would lose their counters. refuse: they get 503.")
     }
 }

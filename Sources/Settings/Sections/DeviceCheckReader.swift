@@ -44,35 +44,31 @@ struct DeviceCheckReader {
         Form(DeviceCheckSettings(teamID: "")) {
             Setting(
                 "team_id", \.teamID, team,
-                "The team. If left out, the team of apple.keys; required if these are of several "
-                    + "teams.")
+                "The team. Required if apple.keys are of several teams.")
             Setting(
                 "environments", \.environments,
                 .list(.word, empty: "is empty: no device would be known"),
-                "The environments that devices may be from, in the order in which Apple is asked.")
+                "The environments of devices, in the order of questions.")
             Setting(
                 "rate", \.rate, .rate,
-                "How often clients may make the gateway ask Apple, by requests and enrolments. "
-                    + "Requests beyond it get 429, whatever on_store_failure and "
-                    + "keys_per_device_bit.token say.")
+                "How often requests and enrolments may make the gateway ask Apple. More get 429 in "
+                    + "any case.")
             Setting(
                 "in_flight_max", \.inFlightCountMax,
                 .count(1...10_000, "each waiting request holds memory"),
-                "How many questions may be in flight at once. Requests beyond it get 503, "
-                    + "whatever on_store_failure and keys_per_device_bit.token say.")
+                "Questions in flight at once. More requests get 503 in any case.")
             Setting(
                 "token_memory", \.tokenMemory,
                 .duration(.seconds(60), .seconds(24 * 3600), "Apple forgets tokens too"),
-                "How long an accepted token is remembered.")
+                "How long a token is remembered.")
             Setting(
                 "bits", \.bitNames, Self.bitNames,
-                "What the two bits mean, for signals.keys_per_device_bit and for the admin "
-                    + "listener's POST /device-check/query, update and validate.")
+                "The names of the two bits, for signals.keys_per_device_bit and for POST "
+                    + "/device-check/query, update and validate.")
             Setting(
                 "admin_secret_file", optional: \.adminSecretPath, .path,
-                "A file whose first line holds a secret of at least 16 visible characters. "
-                    + "Whoever has the secret may read and set bits on the admin listener. If left "
-                    + "out, nobody may."
+                "A file whose first line is a secret of at least 16 visible characters, for "
+                    + "reading and setting bits on the admin listener. If left out, they cannot be."
             ) { field, deviceCheck in
                 deviceCheck.adminSecret = field.secretFile(Self.secret)
             }

@@ -5,21 +5,20 @@ extension HTTP2Limits {
         Form(HTTP2Limits()) {
             Setting(
                 "concurrent_streams", \.concurrentStreamCountMax, streams,
-                "Requests in flight at a time: as many as browsers and URLSession expect.")
+                "Requests in flight at a time.")
             Setting(
                 "stream_window", \.streamWindowByteCount, window,
-                "Body bytes in flight on a stream: enough to keep 100 Mbit/s busy at 20 ms.")
+                "Body bytes in flight on a stream.")
             Setting(
                 "connection_window", \.connectionWindowByteCount, window,
                 "Body bytes in flight on all streams together.")
             Setting(
                 "resets", \.resetCountMax, frames,
-                "Streams that the client resets, or that the gateway resets because of the "
-                    + "client: work thrown away (rapid reset). Peers of check.from, whose "
-                    + "connections carry the checks of all clients, have no such bound.")
+                "Streams that the client resets, or that are reset because of it (rapid reset). "
+                    + "Peers of check.from have no such bound.")
             Setting(
                 "pings", \.pingCountMax, frames,
-                "PING frames, each of which must be answered. Clients send one every few seconds.")
+                "PING frames. Clients send one every few seconds.")
         }
     }
 

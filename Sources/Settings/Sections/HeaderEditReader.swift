@@ -41,13 +41,11 @@ struct HeaderEditReader {
             Setting("remove", \.remove, .list(name).unlessEmpty, "Headers to remove.")
             Setting(
                 "set", \.set, lines.unlessEmpty,
-                "Headers that replace whatever was sent, in every spelling of their names. "
-                    + "Values may hold {client_address} (as far as trusted_proxies are "
-                    + "believed), {request_id}, {host} and {key_id} (of a verified request); {{ "
-                    + "stands for {.")
+                "Headers that replace those sent. Values may hold {client_address}, {request_id}, "
+                    + "{host} and {key_id} (of a verified request); {{ stands for {.")
             Setting(
                 "add", \.add, lines.unlessEmpty,
-                "Headers that are added beside whatever was sent. Values are as in set.")
+                "Headers added beside those sent. Values are as in set.")
         }
         return .section(form)
     }

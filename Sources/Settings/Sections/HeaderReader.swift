@@ -7,15 +7,15 @@ enum HeaderReader {
             "has a meaning of its own, and the named headers are removed from every request"
         ) { !isReserved($0) }
         let form = Form(HeaderNames()) {
-            Setting("assertion", \.assertion, name, "The header that carries the assertion.")
-            Setting("client_data", \.clientData, name, "The header that carries the client data.")
-            Setting("key_id", \.keyID, name, "The header that carries the key id.")
+            Setting("assertion", \.assertion, name, "The header with the assertion.")
+            Setting("client_data", \.clientData, name, "The header with the client data.")
+            Setting("key_id", \.keyID, name, "The header with the key id.")
             Setting(
                 "token", \.token, name,
-                "The header that carries a session or developer token.")
+                "The header with a session or developer token.")
             Setting(
                 "device_check", \.deviceCheck, name,
-                "The header that carries a DeviceCheck token.")
+                "The header with a DeviceCheck token.")
         }
         return .section(form) { section, names in
             var taken: [(key: String, folded: String)] = []

@@ -6,17 +6,17 @@ extension IdentitySettings {
             Setting(
                 "keys", \.keys, .list(keyFile, empty: "is empty: the first key signs"),
                 required: true,
-                "Unencrypted private keys on P-256, in PEM. The first signs; the public halves "
-                    + "of all are served at identity/jwks.json. To rotate, add a new key last, "
-                    + "move it to the front after 5m, and remove the old one an hour later.")
+                "Unencrypted private keys on P-256, in PEM. The first signs; identity/jwks.json "
+                    + "serves the public halves of all. To rotate, add a new key last, move it to "
+                    + "the front after 5m, and remove the old one an hour later.")
             Setting("issuer", \.issuer, .claim, "The claim iss.")
             Setting(
                 "subject", \.subject, .word,
-                "What the claim sub holds: the key id, or the pseudonym that the log has for it.")
+                "The claim sub: the key id, or its pseudonym in the log.")
             Setting(
                 "tokens", \.tokenCountMax,
                 .count(1024...1_000_000, "each token that is kept takes about 1KiB"),
-                "Tokens that are kept to be sent again.")
+                "Tokens kept to be sent again.")
         }
     }
 
@@ -43,7 +43,7 @@ extension UpstreamIdentity {
                 required: true, "The claim aud.")
             Setting(
                 "header", \.header, header,
-                "The header that carries the token.")
+                "The header with the token.")
             Setting(
                 "ttl", \.timeToLive,
                 .duration(
@@ -52,8 +52,8 @@ extension UpstreamIdentity {
                 "A token's lifetime.")
             Setting(
                 "per", \.scope, .word,
-                "key: one token for all requests of a key while the token is valid. request: a "
-                    + "token for each request, which names the request and costs a signature.")
+                "key: one token for all requests of a key while it is valid. request: a token that "
+                    + "names the request, at the cost of a signature.")
         }
     }
 

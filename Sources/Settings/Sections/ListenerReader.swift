@@ -20,21 +20,18 @@ enum ListenerReader {
         return Form(ListenerSettings(bind: .unix(path: "")), first: ["tls"]) {
             Setting(
                 "bind", \.bind, .bind, required: true,
-                "The address and port, or the socket, to listen on. Port 0 takes any free port.")
+                "Where to listen. Port 0 takes any free port.")
             Setting(
                 "allow", \.allow, .options(allowances),
-                "Spellings of a path on which servers disagree. A path with one is refused with "
-                    + "400, because the upstream might read another path than the one whose "
-                    + "route was checked. Allow one only if your clients send it and your "
-                    + "upstream reads it as the gateway does. dot_segments: /a/../b and %2E. "
-                    + "empty_segments: //. encoded_slash: %2F. backslash: \\ and %5C. "
-                    + "encoded_control: %01 to %1F, and %7F. path_parameters: ;x=y, on routes "
-                    + "with attest.mode observe or enforce.")
+                "Spellings of a path on which servers disagree, and which otherwise get 400. Allow "
+                    + "one only if your clients send it and your upstream reads it as the gateway "
+                    + "does. dot_segments: /a/../b and %2E. empty_segments: //. encoded_slash: "
+                    + "%2F. backslash: \\ and %5C. encoded_control: %01 to %1F, and %7F. "
+                    + "path_parameters: ;x=y, on routes with attest.mode observe or enforce.")
             Setting(
                 "trusted_proxies", \.trustedProxies, peers,
-                "Peers whose Forwarded, X-Forwarded-* and X-Request-Id headers are kept; unix "
-                    + "means anyone who may connect to a unix socket. Everybody else's are "
-                    + "replaced."
+                "Peers whose Forwarded, X-Forwarded-* and X-Request-Id headers are kept, not "
+                    + "replaced; unix means every process that may connect to a unix socket."
             )
             Setting(
                 "proxy_protocol", \.proxyProtocol,
@@ -43,33 +40,26 @@ enum ListenerReader {
                     "The peers."), proxyProtocolText)
             Setting(
                 "rate_limit", \.rateLimits, .rateLimits(),
-                "One or more of rate_limits that count every request here, even one that no route "
-                    + "takes.")
+                "Rate limits that count every request here.")
             Setting(
                 "protocols", \.protocols,
                 .list(.word, empty: "is empty: nothing could be spoken there"),
-                "The protocols spoken here, the preferred one first. With tls the client chooses "
-                    + "by ALPN, and the default is [h2, http/1.1]. Without tls, a client that "
-                    + "begins with the HTTP/2 preface is taken at its word (prior knowledge), "
-                    + "and Upgrade: h2c is ignored: name h2 there for a proxy in front that "
-                    + "speaks it.")
+                "The protocols, the preferred one first; with tls by ALPN, and by default [h2, "
+                    + "http/1.1]. Without tls, h2 needs prior knowledge; Upgrade: h2c is ignored.")
             Setting(
                 "problem_detail", \.tellsCause, .tellsCause, standard: "false",
-                "Whether refusals here tell clients the cause: detail and cause in the problem "
-                    + "document, and environment_not_allowed or app_mismatch as code where they "
-                    + "apply. For staging: it helps attackers as much as developers.")
+                "Tells clients the cause of refusals: detail and cause in the problem document, "
+                    + "and environment_not_allowed or app_mismatch as code. For staging: it helps "
+                    + "attackers too.")
             Setting(
                 "redirect", optional: \.redirect, RedirectReader.ofListener,
-                "Redirects everything that comes here, except some paths. See routes[].redirect.")
+                "Redirects all requests, except some paths. See routes[].redirect.")
             Setting(
                 "check", optional: \.check, .section(checkForm),
-                "Answers a proxy that asks about requests and forwards them itself, in place of "
-                    + "proxying: at /check, or for envoy behind the prefix /check. The gateway's "
-                    + "endpoints answer here, too; nothing else does.")
+                "Answers a proxy that asks about requests and forwards them itself.")
             Setting(
                 "tls", optional: \.tls, ListenerTLSReader.kind,
-                "TLS 1.2 and 1.3. If left out, the listener speaks HTTP without TLS. Its files "
-                    + "are read at the start and at SIGHUP."
+                "TLS 1.2 and 1.3. Its files are read at the start and at SIGHUP."
             ) { _, listener in
                 // Nobody speaks HTTP/2 without TLS by surprise.
                 listener.protocols = [.http2, .http1]
@@ -81,22 +71,18 @@ enum ListenerReader {
         Form(CheckSettings()) {
             Setting(
                 "dialect", \.dialect, .word(meanings: dialectMeanings), required: true,
-                "How the proxy asks: nginx, forward and json at /check, envoy behind the prefix "
-                    + "/check. nginx: auth_request, with X-Original-Method, "
-                    + "X-Original-URI, and X-Original-Host or, if that is not there, Host; what "
-                    + "announced the body in X-Original-Content-Length and "
-                    + "X-Original-Transfer-Encoding. forward: Traefik, Caddy and HAProxy, with "
-                    + "X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host, and "
-                    + "X-Forwarded-Content-Length and X-Forwarded-Transfer-Encoding. envoy: "
-                    + "ext_authz over HTTP, with X-Envoy-Auth-Partial-Body. The proxy must set or "
-                    + "remove each of them. envoy_grpc: ext_authz and ext_proc over gRPC, which "
-                    + "needs h2 in protocols. json: POST /check with an object, for everything "
-                    + "else.")
+                "How the proxy asks, at or (envoy) below /check. It must set or remove each header "
+                    + "named. nginx (auth_request): X-Original-Method, X-Original-URI, "
+                    + "X-Original-Host (or Host), X-Original-Content-Length, "
+                    + "X-Original-Transfer-Encoding. forward (Traefik, Caddy, HAProxy): "
+                    + "X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host, "
+                    + "X-Forwarded-Content-Length, X-Forwarded-Transfer-Encoding. envoy (ext_authz "
+                    + "over HTTP): X-Envoy-Auth-Partial-Body. envoy_grpc: ext_authz and ext_proc; "
+                    + "needs h2 in protocols. json: POST with an object.")
             Setting(
                 "from", \.from, .list(peer, empty: "is empty: nobody could ask"), required: true,
-                "The peers that may ask; unix means anyone who may connect to a unix socket. What "
-                    + "they say in those headers is believed, so their proxies must set each of "
-                    + "them.")
+                "The peers that may ask, and whose headers are believed; unix means every process "
+                    + "that may connect to a unix socket.")
         }
     }
 
@@ -136,10 +122,9 @@ enum ListenerReader {
     }
 
     private static let proxyProtocolText =
-        "Peers whose connections begin with a PROXY header, version 1 or 2, such as load "
-        + "balancers that pass TCP on. Anything else from them is closed, and no other peer's "
-        + "header is read. From then on the header's address is the client's: in the log, in "
-        + "forwarding headers, for limits, and for trusted_proxies."
+        "Peers whose connections must begin with a PROXY header, version 1 or 2. Its address is "
+        + "the client's: in the log, in forwarding headers, for limits, and for "
+        + "trusted_proxies."
 
     private static var peer: Kind<TrustedProxy> {
         let block = Kind<AddressBlock>.addressBlock.checked { field, block in

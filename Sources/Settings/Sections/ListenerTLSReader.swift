@@ -44,9 +44,8 @@ enum ListenerTLSReader {
                 "certificates", \.listed,
                 .list(all: certificate, empty: "is empty: at least one certificate is needed"),
                 "More certificates, for other names or of another kind (RSA beside ECDSA). The "
-                    + "client's server name and its signature algorithms decide between them; "
-                    + "the one beside this list also serves clients that send no name, or an "
-                    + "unknown one.")
+                    + "client's server name and signature algorithms decide; the certificate "
+                    + "beside this list also serves all other clients.")
             TLSParameters.settings(
                 \.settings.configuration.minimumVersion, \.settings.configuration.ciphers,
                 \.settings.configuration.cipherSuites, \.settings.configuration.groups)
@@ -54,12 +53,12 @@ enum ListenerTLSReader {
                 "session_tickets", \.settings.sessionTickets,
                 .words([("on", SessionTicketSettings()), ("off", nil)]).printed { $0 == nil }
                     .or(Kind.section(tickets).optional), standard: "on",
-                "How sessions are resumed. Without keys, the gateway makes them in memory, shares "
-                    + "them among its workers, and rotates them once a lifetime.")
+                "How sessions are resumed. Without keys, the gateway makes them in memory and "
+                    + "rotates them once a lifetime.")
             Setting(
                 "client_certificates", \.settings.clients,
                 .words([("off", nil)]).or(ClientCertificates.kind.optional),
-                "Whether clients show certificates. A bad certificate ends the handshake.")
+                "Certificates of clients. A bad one ends the handshake.")
         }
     }
 
@@ -77,8 +76,7 @@ enum ListenerTLSReader {
                 "keys", \.keyPaths,
                 Kind<[String]>.list(.path, empty: "is empty: leave it out for keys in memory")
                     .unlessEmpty,
-                "Files of 80 random bytes, as for nginx. The first key seals; the others still "
-                    + "open."
+                "Files of 80 random bytes, as for nginx. The first seals; the others still open."
             ) { field, tickets in
                 tickets.keys = (field.list(of: .path) ?? []).compactMap(ticketKey)
             }
@@ -125,18 +123,18 @@ private struct ClientCertificates: Hashable {
             Setting(
                 "mode", \.isRequired, .words([("request", false), ("require", true)]),
                 required: true,
-                "request: a client may connect without a certificate. require: it may not.")
+                "request: a client may connect without one. require: it may not.")
             Setting(
                 "ca", \.authoritiesPath, .path, required: true,
                 "The authorities of clients, in PEM.")
             Setting(
                 "crl", optional: \.revocationsPath, .path,
-                "Revocation lists in PEM, of every authority in ca and of every intermediate. If "
-                    + "one is missing or out of date, everything that its authority issued is "
-                    + "refused. A reload reads them again.")
+                "Revocation lists in PEM, of every authority in ca and every intermediate. If one "
+                    + "is missing or out of date, all certificates of its authority are refused. A "
+                    + "reload reads them again.")
             Setting(
                 "depth", \.depthMax, .count(0...16, "each costs a signature check"),
-                "How many intermediates may stand in between.")
+                "How many intermediates are allowed.")
         }
         return .section(form) { section, clients in
             clients.authorities = section.good("ca")?.authorities(

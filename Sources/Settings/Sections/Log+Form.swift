@@ -6,19 +6,19 @@ extension LogSettings {
                 "Where one line for each request goes.")
             Setting(
                 "format", \.format, .word,
-                "The form of these lines. json: every member. combined: as Apache and nginx write "
-                    + "them, with less in it. text: for people, with less in it.")
+                "The form of these lines. combined, as of Apache and nginx, and text, for people, "
+                    + "have less in them.")
             Setting(
                 "sample", \.samplePercent, .percent,
-                "The share of requests that passed whose lines are written. Refusals, failures "
-                    + "and whatever was only observed always have a line.")
+                "The share of passed requests that have a line. Refusals, failures and observed "
+                    + "shortfalls always have one.")
             Setting(
                 "events", \.events, .destination,
                 "Where one JSON line for each event of the gateway goes.")
             Setting(
                 "keys", \.keys, .word.checked(warn),
-                "How lines name a key. pseudonym: by an HMAC of its id, the same in all lines. "
-                    + "prefix: by the first 12 characters of its id. off: not at all.")
+                "How lines name a key. pseudonym: by an HMAC of its id. prefix: by the first 12 "
+                    + "characters of its id. off: not at all.")
         }
     }
 

@@ -20,31 +20,28 @@ extension OTLPSettings {
         Form(OTLPSettings()) {
             Setting(
                 "endpoint", \.endpoint, endpoint, required: true,
-                "The collector, as OTEL_EXPORTER_OTLP_ENDPOINT names it: /v1/traces and "
-                    + "/v1/metrics are added. Port 4318 is usual.")
+                "The collector, usually at port 4318: /v1/traces and /v1/metrics are added.")
             Setting(
                 "headers", \.headers, headers.unlessEmpty,
-                "Headers of each request to it. ${file:...} keeps a token out of this file.")
+                "Headers of each request. ${file:...} keeps a token out of this file.")
             Setting(
                 "ca", optional: \.authoritiesPath, .path,
-                "Authorities in PEM that alone may vouch for the collector. If left out, the "
-                    + "system's authorities do."
+                "Authorities in PEM for the collector, in place of the system's."
             ) { field, settings in
                 settings.authorities = field.authorities()
             }
             Setting(
                 "metrics_interval", \.metricsInterval,
                 .durationOrOff(.seconds(1), .seconds(3600), "the whole page is sent each time"),
-                "The time between two exports of the metrics, the same as of /metrics. off: none.")
+                "The time between two exports of the metrics of /metrics. off: none.")
             Setting(
                 "sample", \.samplePercent, Kind<Int>.percent.optional.orOff(nil),
-                "The share of the requests without a valid traceparent that get spans. Those with "
-                    + "one get them if it says sampled, and refusals always, both within "
-                    + "span_limit. off: no spans.")
+                "The share of requests without a valid traceparent that get spans. Those with one "
+                    + "get them if it says sampled, and refusals always, both within span_limit. "
+                    + "off: no spans.")
             Setting(
                 "span_limit", \.spanLimit, .rate,
-                "The requests that get spans because their traceparent says so, and as many more "
-                    + "because they were refused: anybody can send either.")
+                "Requests that get spans because their traceparent says so, and as many refusals.")
         }
     }
 

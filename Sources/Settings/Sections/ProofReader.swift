@@ -25,43 +25,42 @@ struct ProofReader {
         Form(ProofSettings()) {
             Setting(
                 "preset", optional: \.preset, .word,
-                "An issuer whose names are known, so that they need not be written. "
-                    + "firebase_app_check: needs project. approov: needs secret_file, or jwks.")
+                "A known issuer. firebase_app_check: needs project. approov: needs secret_file, or "
+                    + "jwks.")
             Setting(
                 "project", optional: \.project, Self.project,
-                "The number of the Firebase project. For preset: firebase_app_check only.")
+                "The number of the Firebase project.")
             Setting(
                 "issuer", \.issuer, Kind<String>.claim.optional, printed: Self.isPrinted,
-                "The claim iss, exactly. Required with jwks, except for a preset.")
+                "The claim iss. Required with jwks, except for a preset.")
             Setting(
                 "audience", \.audiences, Kind<[String]>.list(.claim).unlessEmpty,
                 printed: Self.isPrinted,
-                "The claim aud has one of these. Required with jwks, except for a preset: keys "
-                    + "that are public sign tokens for others, too.")
+                "One of these is in the claim aud. Required with jwks, except for a preset: public "
+                    + "keys sign tokens for others, too.")
             Setting(
                 "algorithms", \.algorithms,
                 Kind<[TokenAlgorithm]>.list(.word, empty: "is empty: no token would be taken")
                     .unlessEmpty, standard: "[RS256]", printed: Self.isPrinted,
-                "The algorithms that tokens may be signed by. If left out: RS256 and, with "
-                    + "secret_file, HS256, which is the only one there and nowhere else.")
+                "The algorithms that tokens may be signed by. If left out: RS256; with secret_file "
+                    + "HS256, the only one there.")
             keys
             Setting(
                 "header", \.header, header.unlessEmpty,
-                "The request header that holds the token. It goes on to the upstream as it came; "
-                    + "request_headers.remove of a route takes it away. Required, except for a "
-                    + "preset.")
+                "The request header with the token. It goes on to the upstream. Required, except "
+                    + "for a preset.")
             Setting(
                 "tier", \.tier,
                 .words([TrustTier.deviceCheck, .token, .foreign].map { ("\($0.name)", $0) }),
-                "What such a token is worth, for min_tier and in the upstream's X-Attest-Tier. It "
-                    + "is never worth an assertion: whoever holds one can use it.")
+                "What such a token is worth, for min_tier and in X-Attest-Tier. Any holder can use "
+                    + "it.")
             Setting(
                 "subjects", \.subjects,
                 Kind<[String]>.list(
                     Self.subject, empty: "is empty: no token would be taken. Left out, any is"
                 ).unlessEmpty,
-                "The claim sub is one of these, such as the app ids of Firebase. They are told "
-                    + "apart in metrics. If left out, any, and none is told.")
+                "Accepted values of the claim sub, such as Firebase's app ids, which metrics then "
+                    + "tell apart. If left out, any.")
         }
     }
 
@@ -83,20 +82,20 @@ struct ProofReader {
     private var keys: [Setting<ProofSettings>] {
         Setting(
             "jwks", optional: \.jwks, Self.jwks,
-            "The issuer's public keys: an https URL, from which they are fetched in the background "
-                + "through the proxy of apple, or the path of a file with the same document, which "
-                + "pins them. http only to this machine.")
+            "The issuer's public keys: an https URL, fetched in the background through the proxy "
+                + "of apple, or a file with the same document, which pins them. http only to this "
+                + "machine.")
         Setting(
             "ca", optional: \.authoritiesPath, .path,
-            "Authorities in PEM that alone may vouch for the host of jwks, and for a proxy that "
-                + "inspects TLS. If left out, the system's authorities do."
+            "Authorities in PEM for the host of jwks and a proxy that inspects TLS, in place of "
+                + "the system's."
         ) { field, proof in
             proof.authorities = field.authorities()
         }
         Setting(
             "secret_file", optional: \.secrets, Self.secretFile,
-            "Secrets that the issuer signs with by HS256, in place of jwks: the base64 of at least "
-                + "32 bytes on each line, at most 4. Each counts, so that they can be rotated.")
+            "Secrets for HS256, in place of jwks: the base64 of at least 32 bytes on each line, at "
+                + "most 4. Each counts, for rotation.")
     }
 
     // MARK: values

@@ -45,20 +45,18 @@ enum RateLimitReader {
         return Form(start) {
             Setting(
                 "by", \.subject, .word, required: true,
-                "What has a bucket of its own. address: each client address; behind a trusted "
-                    + "proxy the one that it names, and for IPv6 the whole /64. key: each key, "
-                    + "once its assertion is verified. global: all requests together.")
+                "What has a bucket of its own. address: each client address, for IPv6 each /64. "
+                    + "key: each key with a verified assertion. global: all requests together.")
             Setting(
                 "rate", \.rate, .rate, required: true,
-                "How many requests a second, minute or hour.")
+                "Requests a second, minute or hour.")
             Setting(
                 "burst", \.burst, .count(1...1_000_000, "a burst is what comes at once"),
                 standard: "",
-                "How many requests may come at once after a pause. If left out, the number in "
-                    + "rate.")
+                "Requests at once after a pause. If left out, the number in rate.")
             Setting(
                 "except", \.exempt, .list(.addressBlock), printed: { $0.subject == .address },
-                "Blocks that are not counted. For by: address only. The built-in limits except "
+                "Blocks that are not counted, for by: address only. The built-in limits except "
                     + "private addresses, because all clients share one behind a proxy that "
                     + "trusted_proxies does not name.")
         }

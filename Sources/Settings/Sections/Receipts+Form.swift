@@ -6,31 +6,28 @@ extension ReceiptSettings {
             Setting("renew", \.renews, .onOff, "Whether receipts are renewed.")
             Setting(
                 "rate", \.rate, rate,
-                "Requests to Apple by all gateways together, sent one by one, up to 500/s. Apple "
-                    + "names no limit.")
+                "Requests to Apple by all gateways together, up to 500/s.")
             Setting(
                 "interval", \.interval,
                 .duration(
                     day, day * 28,
                     "Apple has no newer receipt for a day, and exchanges none older than 30 days"),
-                "The time from a receipt's creation to its renewal, never before the receipt's "
-                    + "\"not before\".")
+                "The time from a receipt's creation to its renewal.")
             Setting(
                 "jitter", \.jitter,
                 .duration(
                     .zero, day * 7, "with interval it must stay below the 30 days of a receipt"),
-                "How much later at most, so that receipts of one hour are not all due in one "
-                    + "hour. At most 29 days together with interval.")
+                "A random delay, with interval at most 29d.")
             Setting(
                 "retry", \.retry, .section(ReceiptRetrySettings.form, check: checkRetry),
-                "How long to wait after an answer that brings no receipt.")
+                "The pause after an answer without a receipt.")
             Setting(
                 "lease", \.lease,
                 .duration(
                     .seconds(5), .seconds(600),
                     "a short one is lost to a slow store, and a long one delays the gateway that "
                         + "takes over"),
-                "How long a gateway that died keeps the others from going on.")
+                "How long a dead gateway holds up the others.")
         }
     }
 
@@ -75,17 +72,16 @@ extension ReceiptRetrySettings {
                 "unauthorized", \.unauthorized,
                 .duration(
                     .seconds(60), day, "a key that Apple does not take is a matter for people"),
-                "The pause of a team whose keys Apple does not accept. A reload tries at once.")
+                "The pause of a team whose keys Apple refuses.")
             Setting(
                 "failed", \.failed,
                 .duration(.seconds(60), day * 7, "what failed once may fail again"),
-                "The pause of one receipt whose exchange failed. It doubles each time.")
+                "The pause of a receipt whose exchange failed. It doubles.")
             Setting(
                 "not_found", \.notFound,
                 .duration(
                     .seconds(3600), day * 30, "Apple rarely learns what it did not know"),
-                "The pause of one receipt that Apple does not know, or that is too old. It "
-                    + "doubles each time.")
+                "The pause of a receipt that Apple does not know. It doubles.")
         }
     }
 }

@@ -9,9 +9,8 @@ enum RedirectReader {
     static func settings<Root>(_ path: WritableKeyPath<Root, Redirect>) -> [Setting<Root>] {
         Setting(
             "to", path.appending(path: \.location), location, required: true,
-            "Where to. The text may hold {host} (without its port), {target} (path and "
-                + "query), {path}, {query} (with its ?) and {rest} (what is below a path that "
-                + "ends in /*), all as they were received.")
+            "The target. It may hold {host}, {target} (path and query), {path}, {query} (with its "
+                + "?) and {rest} (what is below a path that ends in /*), as received.")
         Setting(
             "status", path.appending(path: \.status),
             .words([("301", 301), ("302", 302), ("303", 303), ("307", 307), ("308", 308)]),
@@ -28,7 +27,7 @@ enum RedirectReader {
             settings(\.redirect)
             Setting(
                 "except", \.except, .list(RoutePath.kind).unlessEmpty,
-                "Paths that are not redirected: they go to the endpoints and to routes.")
+                "Paths that go to the endpoints and to routes.")
         }
         return .section(form) { section, redirect in
             // Below no path in particular: there is no rest.

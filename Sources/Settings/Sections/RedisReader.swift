@@ -9,8 +9,8 @@ struct RedisReader {
         let beside = Form(RedisReader()) {
             Setting(
                 "redis", \.self, url, required: true,
-                "A Redis that several gateways share. A URL has the other settings beside it, and "
-                    + "its user and password are percent-encoded. A mapping holds them all.")
+                "A Redis that several gateways share: a URL with the other settings beside it and "
+                    + "percent-encoded user and password, or a mapping.")
             options.map { $0.like("counters.redis") }
             CounterReader.options(\.floors)
         }
@@ -81,7 +81,7 @@ struct RedisReader {
         return Form(RedisReader()) {
             Setting(
                 "address", \.settings.place, server, standard: "",
-                "The server. Or write sentinel or cluster instead.")
+                "The server. Or write sentinel or cluster.")
             Setting(
                 "sentinel", \.settings.place, sentinels, "Sentinels, which know the server.")
             Setting("cluster", \.settings.place, cluster, "A Redis cluster.")
@@ -166,26 +166,24 @@ struct RedisReader {
         Setting(
             "connect_timeout", \.settings.connectTimeout,
             .duration(.milliseconds(10), .seconds(60), "requests wait for it"),
-            "The time allowed for a connection.")
+            "The time for a connection.")
         Setting(
             "command_timeout", \.settings.commandTimeout,
             .duration(.milliseconds(10), .seconds(60), "requests wait for it"),
-            "The time allowed for a command. After that its outcome is unknown, and the "
-                + "request gets 503.")
+            "The time for a command. Then the request gets 503.")
         Setting(
             "in_flight_max", \.settings.inFlightCountMax,
             .count(1...1_000_000, "each command in flight holds memory"),
-            "Commands in flight of each worker. Requests beyond it get 503 at once.")
+            "Commands in flight of each worker. More requests get 503.")
         Setting(
             "key_lifetime", \.settings.keyLifetime,
             .duration(
                 .seconds(7200), .seconds(10 * 366 * 24 * 3600),
                 "a copy of a key is recognized by its counter for as long"),
-            "How long a device's counter is kept after its last request.")
+            "How long a counter is kept after its last request.")
         Setting(
             "wait", optional: \.settings.wait, of: { wait(within: $0.settings.commandTimeout) },
-            "How many replicas should have an accepted counter. Too few are counted, and "
-                + "nothing is refused. If left out, none are waited for.")
+            "How many replicas should have an accepted counter. Too few are counted, not refused.")
     }
 
     private static func wait(within commandTimeout: Duration) -> Kind<RedisWaitSettings> {
@@ -196,7 +194,7 @@ struct RedisReader {
             Setting(
                 "timeout", \.timeout,
                 .duration(.milliseconds(1), .seconds(30), "each request waits as long"),
-                "How long to wait for them. It must be shorter than command_timeout."
+                "How long to wait. Shorter than command_timeout."
             ) { field, wait in
                 guard wait.timeout >= commandTimeout else { return }
                 field.error(
@@ -217,7 +215,7 @@ struct RedisReader {
         Setting(
             "username", optional: path.appending(path: \.username),
             of: { text.once($0[keyPath: path].username) },
-            "The user to log in as; needs a password. Unlike in a URL, nothing is decoded.")
+            "The user, which needs a password. Nothing is decoded.")
         Setting(
             "password", optional: path.appending(path: \.password),
             of: { root in
@@ -228,7 +226,7 @@ struct RedisReader {
             }, "The password. Prefer password_file.")
         Setting(
             "password_file", optional: path.appending(path: \.passwordPath), .path,
-            "A file whose one line is the password. A reload reads it again."
+            "A file with the password, read again by a reload."
         ) { field, root in
             guard let password = field.secretFile(password) else { return }
             if root[keyPath: path].password != nil {

@@ -33,13 +33,13 @@ struct RegistryReader {
                 Kind.path(.path, "is not the path of a file: enrolled keys must be kept") { path in
                     path != ":memory:" && !path.hasPrefix("file:") && !path.hasSuffix("/")
                 },
-                "The path of an SQLite database. Its directory must exist and be writable.")
+                "An SQLite database in an existing, writable directory.")
             Setting(
                 "postgres", \.postgres, url,
                 "The URL of a PostgreSQL that several gateways share, version 13 or later, in "
-                    + "libpq's form: host:port, [v6]:port, or ?host=/run/postgresql. Its "
-                    + "parameters are sslmode, sslrootcert, sslcert, sslkey, sslcrl, "
-                    + "channel_binding, ssl_min_protocol_version and application_name.")
+                    + "libpq's form: host:port, [v6]:port, or ?host=/run/postgresql. Parameters: "
+                    + "sslmode, sslrootcert, sslcert, sslkey, sslcrl, channel_binding, "
+                    + "ssl_min_protocol_version and application_name.")
             options
         }
     }
@@ -48,7 +48,7 @@ struct RegistryReader {
     private static var options: [Setting<RegistryReader>] {
         Setting(
             "password_file", optional: \.postgres.passwordFile, .path,
-            "A file that holds the password. It is read at each new connection."
+            "A file with the password, read at each new connection."
         ) { field, registry in
             if registry.postgres.password != nil {
                 field.error("a password is given in the URL too: leave one out")
@@ -60,7 +60,7 @@ struct RegistryReader {
                 .text("small letters, digits and _"),
                 "is not a schema's name: small letters, digits and _, at most 63, not beginning "
                     + "with a digit or pg_", isSchema), printed: \.hasOptions,
-            "The schema that holds the registry's tables. The first start creates it.")
+            "The schema for the tables. The first start creates it.")
         Setting(
             "pool", \.postgres.poolCount,
             .count(1...64, "each connection is a process of the server; commits are shared"),
@@ -70,18 +70,17 @@ struct RegistryReader {
             "connect_timeout", \.postgres.connectTimeout,
             .duration(.milliseconds(100), .seconds(60), "each address may cost as much"),
             printed: \.hasOptions,
-            "The time allowed for a connection to each address.")
+            "The time for a connection to each address.")
         Setting(
             "command_timeout", \.postgres.commandTimeout,
             .duration(.milliseconds(100), .seconds(60), "requests wait for it"),
             printed: \.hasOptions,
-            "The time allowed for a command. After that its outcome is unknown, and the "
-                + "request gets 503.")
+            "The time for a command. Then the request gets 503.")
         Setting(
             "stale_max", \.postgres.staleMax,
             .duration(.seconds(2), .seconds(7 * 86_400), "a revoked key may be used for as long"),
             printed: \.hasOptions,
-            "How long cached records are used without news from the database.")
+            "How long records are cached without news from the database.")
     }
 
     private static func isSchema(_ text: String) -> Bool {

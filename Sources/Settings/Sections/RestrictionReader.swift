@@ -7,12 +7,11 @@ enum RestrictionReader {
     static var settings: [Setting<Route>] {
         Setting(
             "apps", \.attest.apps, apps,
-            "The apps whose keys, session tokens and developer tokens count, or any. "
-                + "Required if several apps are configured. A DeviceCheck token names only a "
-                + "team, so it needs all of that team's apps.")
+            "The apps whose keys and tokens count, or any. Required with several apps. A "
+                + "DeviceCheck token needs all apps of its team.")
         Setting(
             "environments", \.attest.environments, environments,
-            "The environments that keys may be from, among those that the app has in apps."
+            "The environments of keys, among those of the app in apps."
         ) { field, route in
             let apps = takenApps(route, field)
             let taken = KeyEnvironments(apps.flatMap(\.environments).map(\.asSet))
@@ -22,12 +21,10 @@ enum RestrictionReader {
         }
         Setting(
             "categories", \.attest.categories, categories,
-            "How the app got onto the device. Systems before iOS 27 and macOS 27 do not "
-                + "report it. enterprise includes ad hoc.")
+            "How the app got onto the device. enterprise includes ad hoc.")
         Setting(
             "min_bundle_version", optional: \.attest.versions, BundleVersionReader.kind,
-            "The app's version (CFBundleVersion), as numbers with periods. A version alone is "
-                + "its min."
+            "The app's version (CFBundleVersion). A version alone is min."
         ) { field, route in
             if let rule = route.attest.versions, rule.common == nil {
                 BundleVersionReader.checkNamed(rule, field, takenApps(route, field))
@@ -35,7 +32,7 @@ enum RestrictionReader {
         }
         Setting(
             "risk", optional: \.attest.limitedRisk, LimitedRisk.kind,
-            "Apple's risk metric of the key. Keys without one pass.")
+            "Apple's risk metric. Keys without one pass.")
     }
 
     /// Checks that what is demanded beside a proof fits the mode.
@@ -123,9 +120,8 @@ private struct LimitedRisk {
                     required: true, "The highest value that passes.")
                 Setting(
                     "action", \.self, of: { action(of: $0) },
-                    "What happens above max. observe: it is counted. deny: it is refused with "
-                        + "risk_too_high. { limit: NAME }: it is forwarded within that rate limit. "
-                        + "{ tier: TIER }: the proof is worth no more than device_check or token.")
+                    "What happens above max. observe: it is counted. deny: risk_too_high. { tier: "
+                        + "TIER }: the proof is worth at most device_check or token.")
             })
     }
 
@@ -147,8 +143,7 @@ private struct LimitedRisk {
             from: { LimitedAction(action: $0.rule.action, limit: $0.limit) })
         let lowered = Kind.section(
             "tier", .words([TrustTier.deviceCheck, .token].map { ($0.name.description, $0) }),
-            "The proof is worth no more than this, for min_tier and in the upstream's "
-                + "X-Attest-Tier."
+            "What the proof is worth then."
         ).map { tier -> LimitedRisk? in
             var risk = with(.lower)
             risk.rule.tier = tier

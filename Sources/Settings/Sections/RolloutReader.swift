@@ -24,15 +24,14 @@ enum RolloutReader {
         let form = Form(start) {
             Setting(
                 "share", \.percent, .percent, standard: "100%", printed: { $0.plan == nil },
-                "A share that stays. Instead of it, start and what belongs to it make the share "
-                    + "move, as in routes[].attest.rollout.")
+                "A share that stays. start and what follows make it move.")
             plan(\.planned, startIsRequired: false, isPrinted: { $0.plan != nil })
             Setting(
                 "retry_after", \.retryAfter,
                 .duration(
                     .seconds(1), .seconds(7 * 24 * 3600),
                     "an app that is told to wait longer is used without having asked"),
-                "The Retry-After that the others get, spread over twice as long.")
+                "The Retry-After of the others, spread over twice as long.")
         }
         let mapping = Kind.section(form) { section, rollout in
             if section.field("share") == nil {
@@ -83,7 +82,7 @@ enum RolloutReader {
             Kind(
                 .text("x2 to x100, or +1% to +100%", pattern: "^(x[0-9]+|[+][0-9]+%)$"),
                 text: \.text, parse: step), printed: isScheduled,
-            "How far the share moves at a time. Without step and every it does not move.")
+            "How far the share moves at a time.")
         Setting(
             "every", path.appending(path: \.scheduled.every),
             .duration(
@@ -93,14 +92,14 @@ enum RolloutReader {
         Setting(
             "while_success", path.appending(path: \.scheduled.successMin),
             .share(1...100, "less is no condition"), printed: isScheduled,
-            "The share of requests since the last step that must succeed before the next one.")
+            "The share of requests since the last step that must succeed.")
         Setting(
             "min_requests", path.appending(path: \.scheduled.requestCountMin),
             .count(1...1_000_000_000, "without any nothing is known"), printed: isScheduled,
-            "How many requests the last step needs before the next one. Fewer prove nothing.")
+            "The requests that a step needs.")
         Setting(
             "guard", optional: path.appending(path: \.guard), .section(`guard`),
-            "What stops the share when too many requests are refused. If left out, nothing does.")
+            "Stops the share if too many requests are refused.")
     }
 
     private static func check(_ section: inout Section, _ plan: inout RolloutPlan) {
@@ -139,11 +138,11 @@ enum RolloutReader {
             Setting(
                 "min_requests", \.requestCountMin,
                 .count(1...1_000_000_000, "without any nothing is known"),
-                "How many requests the guard needs. Fewer prove nothing.")
+                "The requests that the guard needs.")
             Setting(
                 "action", \.action, .word,
-                "hold: the share stays until `sallyport rollout resume`. step_back: the share "
-                    + "also goes back by a step, again and again.")
+                "hold: the share stays until `sallyport rollout resume`. step_back: it also goes "
+                    + "back by a step.")
         }
     }
 }

@@ -28,12 +28,11 @@ struct RouteActionReader {
             "Instead of upstream: a fixed response.")
         Setting(
             "rewrite", optional: \.rewrite, of: { Self.rewrite($0.path) },
-            "Another path for the upstream. Assertions sign the path that the client sent.")
+            "Another path for the upstream. Assertions sign the client's path.")
         Setting(
             "upstream_host", \.upstreamHost, Self.upstreamHost.printed { $0 != .preserve },
             standard: "preserve",
-            "The Host that goes upstream. preserve: the client's. upstream: the servers' own. "
-                + "Or a host of your choice."
+            "The Host. preserve: the client's. upstream: the servers' own."
         ) { field, route in
             guard route.upstreamHost == .upstream, let index = route.upstream,
                 upstreams[index].commonHost == nil
@@ -44,10 +43,10 @@ struct RouteActionReader {
         }
         Setting(
             "request_headers", \.requestHeaders, HeaderEditReader.request.kind,
-            "Headers to change on the way to the upstream.")
+            "Headers to change in requests.")
         Setting(
             "response_headers", \.responseHeaders, HeaderEditReader.response.kind,
-            "Headers to change on the way back.")
+            "Headers to change in responses.")
     }
 
     static func check(_ section: inout Section, _ route: Route) {
@@ -105,14 +104,13 @@ struct RouteActionReader {
                 normal.map(
                     { .prefix($0.hasSuffix("/") ? $0 : $0 + "/") },
                     from: { if case .prefix(let prefix) = $0 { prefix } else { nil } }),
-                "Replaces the path of a route that ends in /*. What is below it, and the query, "
-                    + "stay byte for byte.")
+                "Replaces the path of a route with /*; the rest and the query stay.")
             Setting(
                 "path", \.self,
                 normal.map(
                     { .path($0) },
                     from: { if case .path(let path) = $0, !path.isEmpty { path } else { nil } }),
-                "Replaces the path of a route without /*. The query stays byte for byte.")
+                "Replaces the path of a route without /*; the query stays.")
         }
         return .section(form) { section, _ in
             switch path {

@@ -10,25 +10,22 @@ enum RouteMatchReader {
             "The route's name in the log and in metrics.")
         Setting(
             "path", \.path, RoutePath.kind, required: true,
-            "A path, or everything below it with a final /*. Paths are compared in normal "
-                + "form: percent-encoded plain characters are decoded, the query is left "
-                + "out, and one final slash makes no difference. Guard whole prefixes and "
-                + "open single paths; see upstreams.NAME.paths.")
+            "A path, or everything below it with a final /*. Guard whole prefixes and open single "
+                + "paths; see upstreams.NAME.paths.")
         Setting(
             "hosts", \.hosts,
             Kind<[HostPattern]>.list(host, empty: "is empty: leave it out to take every host")
                 .unlessEmpty,
-            "Hosts without a port: names, addresses, or *.domain for everything below a "
-                + "domain. If left out: every host.")
+            "Hosts without a port. *.domain: everything below it. If left out: every host.")
         Setting(
             "methods", \.methods,
             Kind<[String]>.list(method, empty: "is empty: leave it out to take every method")
                 .unlessEmpty,
-            "Methods in upper case. GET includes HEAD. If left out: every method.")
+            "GET includes HEAD. If left out: every method.")
         Setting(
             "headers", \.headers, headers,
-            "Headers that a request must have, all of them: a value, present, or "
-                + "absent. { equals: present } means the value present.")
+            "Headers that a request must have: a value, present, or absent. { equals: present } "
+                + "means the value present.")
     }
 
     private static var method: Kind<String> {

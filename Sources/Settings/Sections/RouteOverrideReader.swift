@@ -22,7 +22,7 @@ enum RouteOverrideReader {
         Form(start) {
             Setting(
                 "body", \.bodyByteCountMax, Limits.bodySize.printed { _ in false },
-                "The same as body_max, which may not stand beside it.")
+                "Another name of body_max.")
             Setting(
                 "body_memory", optional: \.overrides.bodyMemoryByteCountMax, Limits.bodyMemory,
                 "Replaces limits.body_memory.")

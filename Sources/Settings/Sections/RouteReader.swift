@@ -30,17 +30,15 @@ struct RouteReader {
             RouteOverrideReader.settings(start)
             Setting(
                 "problem_detail", \.tellsCause, .tellsCause, standard: "false",
-                "Whether refusals of this route tell clients the cause, as "
-                    + "listeners[].problem_detail does. For staging.")
+                "Tells clients the cause of refusals, as listeners[].problem_detail does.")
             Setting(
                 "allow_weaker", \.allowsWeaker, .trueFalse.printed { $0 }, standard: "false",
-                "Whether requests may use this route to get around a stricter one. With another "
-                    + "host, header or rewritten path, a request must not reach the same place of "
-                    + "an upstream through a weaker route: that is an error unless this is true.")
+                "Permits requests to reach a place of an upstream that a stricter route guards, by "
+                    + "another host, header or rewritten path. Otherwise that is an error.")
             Setting(
                 "attest", group: AttestReader(proofs: proofs).form(start), meant: "mode",
                 required: true,
-                "What a request must prove. It is required so that no route is open by accident.",
+                "What a request must prove.",
                 check: AttestReader.check)
         }
     }
@@ -49,28 +47,23 @@ struct RouteReader {
     private var handling: [Setting<Route>] {
         Setting(
             "rate_limit", \.rateLimits, .rateLimits(allowingKey: true),
-            "One or more of rate_limits. A limit by: key needs attest.mode observe or "
-                + "enforce.")
+            "Rate limits. A limit by: key needs attest.mode observe or enforce.")
         Setting(
             "request_body", \.streamsBody,
             .words([("hold", false), ("stream", true)]).printed { $0 }, standard: "hold",
-            "hold: a body is complete before any of it goes on. stream: it goes on as it "
-                + "arrives, for large uploads and for gRPC calls whose client streams. stream "
-                + "needs attest.mode off.")
+            "hold: a body is complete before any of it goes on. stream: it goes on as it arrives, "
+                + "for large uploads and gRPC. stream needs attest.mode off.")
         Setting(
             "on_client_close", \.onClientClose, .word, standard: "finish",
-            "What becomes of a request whose client closes the connection, or its sending side, "
-                + "before the response is complete. finish: it is served to its end, for clients "
-                + "that close their sending side and still read. cancel: it ends, and so does the "
-                + "request to the upstream, for event streams and costly work. A reset ends it in "
-                + "any case.")
+            "What happens if the client closes the connection, or its sending side, before the "
+                + "response is complete. finish: the request is served. cancel: it ends, upstream "
+                + "too, for event streams and costly work. A reset ends it in any case.")
         Setting(
             "upgrade", \.allowsWebSocket,
             Kind<[Bool]>.list(.words([("websocket", true)])).map(
                 { !$0.isEmpty }, from: { $0 ? [true] : nil }),
-            "Protocols that a GET without a body may change to once it is verified, from "
-                + "HTTP/1.1 clients to HTTP/1.1 upstreams. If left out, none, and Upgrade is "
-                + "not passed on."
+            "Protocols that a verified GET without a body may change to, with HTTP/1.1 on both "
+                + "sides."
         ) { field, route in
             guard route.allowsWebSocket, let index = route.upstream,
                 upstreams[index].protocol == .http2

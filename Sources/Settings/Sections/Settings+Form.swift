@@ -12,16 +12,14 @@ extension SettingsReader {
                 "Threads that serve connections. auto: one for each processor.")
             Setting(
                 "rate_limits", \.rateLimits, RateLimitReader.kind,
-                "How many requests may come. These are token buckets that all workers share, and "
-                    + "that listeners, routes and endpoints name in rate_limit. Requests beyond "
-                    + "a limit get 429 rate_limited with Retry-After. Two are built in, by "
+                "Token buckets, named by rate_limit of listeners, routes and endpoints. More "
+                    + "requests get 429 rate_limited with Retry-After. Two are built in, by "
                     + "address: attestation (20/s, burst 200) and challenge (200/s, burst 2000). "
                     + "An entry of the same name replaces one.")
             Setting(
                 "forwarded", \.forwarded, .word,
-                "How upstreams are told whom a request is for: X-Forwarded-For, -Proto and -Host, "
-                    + "the Forwarded header (rfc7239), or both. What a trusted proxy sent is "
-                    + "continued in its own form.")
+                "Headers that tell upstreams the client: X-Forwarded-For, -Proto and -Host, "
+                    + "Forwarded (rfc7239), or both. Those of a trusted proxy are continued.")
             Setting(
                 "listeners", \.listeners, ListenerReader.kind, required: true,
                 "Where clients connect. At least one.")
@@ -36,40 +34,37 @@ extension SettingsReader {
     private var trust: [Setting<Settings>] {
         Setting(
             "apps", \.apps, AppReader.kind,
-            "The apps whose keys may enrol. Required as soon as a route asks for attestation.")
+            "The apps whose keys may enrol. Required if a route asks for attestation.")
         Setting(
             "trust", \.trust, .section(TrustSettings.form), "Whom to trust besides Apple.")
         Setting(
             "apple", optional: \.apple, of: { AppleReader(apps: $0.apps).kind },
-            "Apple's services: the keys to sign in with, and the way there. If left out, "
-                + "Apple is not asked.")
+            "How Apple's services are reached. If left out, Apple is not asked.")
         Setting(
             "device_check", optional: \.deviceCheck,
             of: { DeviceCheckReader(apple: $0.apple).kind },
-            "DeviceCheck, with the keys of apple: its tokens, for devices without App Attest "
-                + "on routes with accept: device_check, and the two bits that Apple keeps for "
-                + "each device. If left out, neither is used.")
+            "DeviceCheck's tokens, on routes with accept: device_check, and its two bits for each "
+                + "device. Needs apple.")
         Setting(
             "proofs", \.proofs,
             of: { ProofReader(apple: $0.apple, headers: $0.headers).kind },
-            "Issuers of JWTs that prove something on routes with accept: proof:NAME, such as "
-                + "Firebase App Check and Approov: for Android, the web, and versions of the app "
-                + "without App Attest. If left out, there are none.")
+            "Issuers of JWTs for routes with accept: proof:NAME, such as Firebase App Check and "
+                + "Approov.")
     }
 
     @FormBuilder<Settings>
     private var stores: [Setting<Settings>] {
         Setting(
             "registry", \.registry, RegistryReader.kind, required: true,
-            "Where enrolled keys are kept, durably. sqlite is for one gateway; gateways on "
-                + "several machines share a PostgreSQL.")
+            "Where enrolled keys are kept. sqlite is for one gateway; gateways on several machines "
+                + "share a PostgreSQL.")
         Setting(
             "counters", \.counterKeeping, CounterReader.kind,
-            "Where assertion counters and spent challenges are kept. embedded is for one "
-                + "gateway; several share a Redis.")
+            "Where assertion counters and spent challenges are kept. embedded is for one gateway; "
+                + "several share a Redis.")
         Setting(
             "key_cache", \.keyCache, .section(KeyCacheSettings.form),
-            "The key records that are kept in memory.")
+            "The key records kept in memory.")
     }
 
     @FormBuilder<Settings>
@@ -81,26 +76,21 @@ extension SettingsReader {
         Setting(
             "session_tokens", \.sessionTokens,
             of: { .section(SessionTokenReader(headers: $0.headers).form) },
-            "What POST assert/token gives in exchange for an assertion, on routes with "
-                + "accept: token. The tokens are signed with keys that are derived from the "
-                + "challenge keys.")
+            "What POST assert/token gives for an assertion, on routes with accept: token.")
         Setting(
             "receipts", \.receipts,
             .section(ReceiptSettings.form, check: ReceiptSettings.check),
-            "How receipts are renewed, for apps whose team has a key in apple.keys. What "
-                + "Apple then says about the device goes upstream as X-Attest-Risk. One "
-                + "gateway at a time does this.")
+            "How receipts are renewed, for apps whose team has a key in apple.keys. Apple's answer "
+                + "goes upstream as X-Attest-Risk.")
         Setting(
             "developer_tokens", \.developerTokens, .section(DeveloperTokenSettings.form),
-            "Tokens for machines without App Attest, such as simulators and CI, on routes "
-                + "with accept: developer. `sallyport developer-token` makes them. They "
-                + "prove nothing about an app, so check, each start, doctor and a metric "
-                + "warn of such routes. They are signed with keys that are derived from the "
-                + "challenge keys.")
+            "Tokens for simulators and CI, on routes with accept: developer, made by `sallyport "
+                + "developer-token`. They prove nothing about an app, so check, each start, doctor "
+                + "and a metric warn of such routes.")
         Setting(
             "secrets", \.secrets,
             .section(SecretSettings.form).printed { $0 != SecretSettings() },
-            "The gateway's own keys. All gateways that share a Redis need the same.")
+            "The gateway's own keys, the same for all gateways that share a Redis.")
         Setting(
             "crypto", \.crypto, .section(CryptoSettings.form), "How signatures are verified.")
         Setting(
@@ -109,30 +99,26 @@ extension SettingsReader {
                 SignalReader(deviceCheck: $0.deviceCheck, headers: $0.headers).kind
                     .printed { $0 != SignalSettings() }
             },
-            "What is counted beyond signatures. Each signal is told to the upstream, and "
-                + "refused with 403 if its action is deny. If left out, nothing is counted.")
+            "What is counted beyond signatures, and told to the upstream.")
         Setting(
             "identity", \.identity,
             .section(IdentitySettings.form).printed { !$0.keys.isEmpty },
-            "How upstreams can tell that a request came through this gateway. "
-                + "upstreams.NAME.identity says which of them get a token. If left out, they "
-                + "get only X-Attest-* headers.")
+            "Tokens that prove to upstreams that a request came through this gateway: see "
+                + "upstreams.NAME.identity.")
         Setting(
             "endpoints", \.endpoints, .section(EndpointSettings.form),
-            "What the gateway answers itself: attest/challenge, attest/verify, "
-                + "attest/failure, assert/challenge, /.well-known/app-attest, and, if a route "
-                + "accepts session tokens, assert/token.")
+            "What the gateway answers itself.")
     }
 
     @FormBuilder<Settings>
     private var requests: [Setting<Settings>] {
         Setting(
             "headers", \.headers, HeaderReader.kind,
-            "The request headers in which apps send their proofs. They are removed before a "
-                + "request goes upstream, and so are X-App-Attest-* and X-Attest-*.")
+            "The request headers of proofs. They do not go upstream, nor do X-App-Attest-* and "
+                + "X-Attest-*.")
         Setting(
             "upstreams", \.upstreams, UpstreamSettings.kind, required: true,
-            "The servers behind the gateway, by names of your choice.")
+            "The servers behind the gateway.")
         Setting(
             "routes", \.routes,
             of: {
@@ -141,32 +127,25 @@ extension SettingsReader {
                     bodyByteCountMax: $0.limits.bodyByteCountMax
                 ).kind
             }, required: true,
-            "What is let through, and on what terms. A request that matches no route gets "
-                + "404. The order makes no difference. The most specific path decides: an "
-                + "exact path before /*, a longer one before a shorter one; then the host, "
-                + "the method and the headers. A request whose method does not fit does not "
-                + "fall through to a less specific path. `sallyport route -c FILE METHOD URL "
-                + "-H 'Name: value'` explains a match.")
+            "What is let through. A request that matches no route gets 404. The most specific path "
+                + "decides, whatever the order of routes; then the host, the method and the "
+                + "headers. `sallyport route -c FILE METHOD URL -H 'Name: value'` explains a "
+                + "match.")
         Setting(
             "admin", optional: \.admin, .section(AdminSettings.form, meant: "bind"),
-            "The listener for operators: /livez, /readyz, /metrics and a status page. If left "
-                + "out, there is none.")
+            "The listener for operators: probes, metrics and a status page. If left out, none.")
         Setting("log", \.log, .section(LogSettings.form), "Where log lines go, in JSON.")
         Setting(
             "otlp", optional: \.otlp, OTLPSettings.kind,
-            "The export of spans and metrics to an OpenTelemetry collector, by OTLP over HTTP in "
-                + "its JSON encoding. If left out, nothing is sent.")
+            "Export of spans and metrics to an OpenTelemetry collector, by OTLP over HTTP in JSON.")
         Setting(
             "capture", optional: \.capture,
             .section(CaptureSettings.form, meant: "directory"),
-            "What was refused for its cryptography or structure is kept in files, so that "
-                + "`sallyport explain request ID` can take it apart: attestation, assertion, "
-                + "client data, challenge, and the key that they were checked with. At most 10 a "
-                + "second, written by a thread of its own. If left out, nothing is kept.")
+            "Keeps objects that were refused for their cryptography or structure in files, so that "
+                + "`sallyport explain request ID` can take them apart. At most 10 a second.")
         Setting(
             "limits", \.limits, .section(Limits.form, check: Limits.check),
-            "Every limit. What is beyond one is refused or waits; nothing grows without a "
-                + "limit.")
+            "Every limit. What is beyond one is refused or waits.")
         Setting(
             "timeouts", \.timeouts, .section(Timeouts.form), "How long the gateway waits.")
     }

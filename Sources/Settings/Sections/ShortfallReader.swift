@@ -13,7 +13,7 @@ struct LimitedAction<Action: RawRepresentable & Equatable> where Action.RawValue
     ) -> Kind<LimitedAction> {
         let limit = Kind.section(
             "limit", .rateLimit(allowingKey: allowingKey),
-            "Forwarded within this limit. Requests beyond it get 429."
+            "Forwarded within this limit; more get 429."
         ).map({ LimitedAction(action: limited, limit: $0) }, from: { $0.limit })
         return Kind.words(words.map { ($0.rawValue, $0) })
             .map({ LimitedAction(action: $0) }, from: { $0.limit == nil ? $0.action : nil })
@@ -31,36 +31,30 @@ enum ShortfallReader {
             [.deny, .pass], limited: .limit, allowingKey: false)
         Setting(
             "on_missing", \.attest.missingAction, action,
-            "What enforce does with a request without any proof. deny: it is refused. pass: "
-                + "it is forwarded with X-Attest-Result: missing. { limit: NAME }: it is "
-                + "forwarded within that rate limit.")
+            "What enforce does with a request without proof. pass: it is forwarded with "
+                + "X-Attest-Result: missing.")
         Setting(
             "on_invalid", \.attest.invalidAction, action,
-            "What enforce does with a proof that does not hold. deny: it is refused. pass: "
-                + "it is forwarded with X-Attest-Result: invalid. { limit: NAME }: it is "
-                + "forwarded within that rate limit.")
+            "What enforce does with a proof that does not hold. pass: it is forwarded with "
+                + "X-Attest-Result: invalid.")
         Setting(
             "on_store_failure", \.attest.storeFailureAction,
             LimitedAction<StoreFailurePolicy>.kind(
                 [.deny, .tokensOnly, .pass], limited: .limit, allowingKey: false),
-            "What happens to a request that cannot be judged because a store does not "
-                + "answer. deny: it gets 503. tokens_only: the same, but session tokens "
-                + "count although nobody can tell whether their key was revoked. pass: it is "
-                + "forwarded as unverified, so anyone who can bring the store down gets "
-                + "through. { limit: NAME }: it is forwarded within that rate limit. The "
-                + "gateway's own limits, such as a full queue or device_check.rate, are no "
-                + "store failure: they always give 503 or 429.")
+            "What happens if a store does not answer. deny: 503. tokens_only: 503, but session "
+                + "tokens count, although their keys may be revoked. pass: the request is "
+                + "forwarded as unverified, so a client that brings the store down gets through. "
+                + "The gateway's own limits always give 503 or 429.")
         Setting(
             "min_tier", \.attest.minTier,
             .words(TrustTier.allCases.reversed().map { ($0.name.description, $0) }),
             "What a proof must be worth: attested (an assertion), device_check, token, foreign (a "
-                + "token of another issuer, if its proofs.NAME.tier says nothing else), or none.")
+                + "token of another issuer), or none.")
         Setting(
             "on_lower_tier", \.attest.lowerTierAction,
             LimitedAction.kind([.deny, .pass], limited: .limit, allowingKey: true),
-            "What happens to a proof below min_tier. deny: it is refused with "
-                + "assertion_required. pass: it is forwarded as verified, with its "
-                + "X-Attest-Tier. { limit: NAME }: it is forwarded within that rate limit.")
+            "What happens to a proof below min_tier. deny: assertion_required. pass: it is "
+                + "forwarded as verified, with its X-Attest-Tier.")
     }
 
     /// Reports what does not fit the proofs that are accepted.

@@ -27,15 +27,15 @@ struct SignalReader {
         Form(SignalSettings()) {
             Setting(
                 "user", optional: \.user, user,
-                "How the gateway learns who the user is. If left out, it does not.")
+                "How the gateway learns the user.")
             Setting(
                 "keys_per_user", optional: \.userKeys, rule(5, days: 30), "Keys of one user.")
             Setting(
                 "new_key_per_user", optional: \.newUserKey, rule(nil, days: 30),
-                "A user who has another key has used this one for less than window.")
+                "A user with another key has used this one for less than window.")
             Setting(
                 "keys_per_address", optional: \.addressKeys, rule(100, days: 1),
-                "Keys with requests from one address (for IPv6, from one /64).")
+                "Keys with requests from one address (for IPv6, one /64).")
             Setting(
                 "attestations_per_address", optional: \.addressAttestations,
                 rule(50, window: .seconds(3600), allowingKey: false),
@@ -45,28 +45,25 @@ struct SignalReader {
                 "Counters of a key that came again with another challenge.")
             Setting(
                 "users_per_key", optional: \.keyUsers, keyUsers,
-                "Users of one key. One device that signs for many has many.")
+                "Users of one key: one device may sign for many.")
             Setting(
                 "addresses_per_key", optional: \.keyAddresses, rule(100, days: 1),
                 "Addresses (for IPv6, /64s) with requests of one key.")
             Setting(
                 "networks_per_key", optional: \.keyNetworks, rule(30, days: 1),
-                "Networks with requests of one key: /16s of IPv4 and /32s of IPv6, which carriers "
-                    + "have few of.")
+                "Networks with requests of one key: /16s of IPv4 and /32s of IPv6.")
             Setting(
                 "counter_gaps", optional: \.counterGaps, rule(100, days: 1),
                 "Assertions that a key signed and this API did not accept, by the key's counter. "
-                    + "Gateways that share a registry must share a Redis as well.")
+                    + "Gateways that share a registry must share a Redis.")
             Setting(
                 "keys_per_device_bit", optional: \.deviceBits, deviceBits,
-                "Keys enrolled from devices that have a DeviceCheck bit set. Apple is asked at "
-                    + "each enrolment, with the token that comes with it. deny refuses such a "
-                    + "key's requests, and the enrolment of another.")
+                "Keys enrolled from devices with a DeviceCheck bit set, by the token that comes "
+                    + "with the enrolment.")
             Setting(
                 "subjects", \.subjectCountMax,
                 .count(1024...1_000_000, "each takes 600 bytes, 100 if only events are counted"),
-                "Addresses, and keys, that each signal remembers in memory. Read at the start "
-                    + "only.")
+                "Addresses, and keys, that each signal remembers. A change needs a restart.")
         }
     }
 
@@ -80,15 +77,15 @@ struct SignalReader {
                     }, required: true, "The header that names the user.")
                 Setting(
                     "from", \.source, .word,
-                    "Whose header is believed. response: the upstream's, in its responses; it goes "
-                        + "no further, and is never seen at check listeners. proxy: that of a "
-                        + "peer in trusted_proxies. client: anybody's, with action: observe only.")
+                    "Whose header is believed. response: the upstream's, which removes it; not at "
+                        + "check listeners. proxy: that of a peer in trusted_proxies. client: any "
+                        + "client's, with action: observe only.")
                 Setting(
                     "retention", \.retention,
                     .duration(
                         .seconds(Self.day), .seconds(731 * Self.day),
                         "whose key it was is personal data, kept only while it is of use"),
-                    "How long it is remembered who used a key.")
+                    "How long the user of a key is remembered.")
             })
     }
 
@@ -100,13 +97,12 @@ struct SignalReader {
                 .header(
                     "tells no user from another: name what your API knows them by, as "
                         + "Authorization, or one cookie with cookie", tellsUsersApart),
-                "The request header whose value is another for each user. If header and cookie "
-                    + "are left out, signals.user says who the user is.")
+                "The request header that differs for each user; otherwise signals.user.")
             Setting(
                 "cookie", optional: \.cookie,
                 .text(.text("name of a cookie"), "is not the name of a cookie (RFC 6265)") {
                     HeaderReader.isName($0)
-                }, "The cookie whose value is another for each user.")
+                }, "The cookie that differs for each user.")
             ruleSettings(\.rule, hasMax: true)
         }
         return .section(form) { section, _ in
@@ -148,8 +144,7 @@ struct SignalReader {
         let form = Form(SignalSettings.DeviceBits()) {
             Setting(
                 "token", \.token, .word,
-                "required: an enrolment without a good token is refused. optional: its device "
-                    + "counts as unknown.")
+                "required: an enrolment without a good token is refused.")
             Setting(
                 "bits", \.rules,
                 Kind(.named("BIT", rule.shape)) { bits in
@@ -206,8 +201,7 @@ struct SignalReader {
             "The time that counts.")
         Setting(
             "action", path.appending(path: \.limitedAction), action,
-            "observe: the upstream is told. deny: the request is refused with 403. { "
-                + "limit: NAME }: that rate limit counts it as well.")
+            "observe: the upstream is told. deny: 403. { limit: NAME }: that limit counts it too.")
     }
 }
 

@@ -14,7 +14,7 @@ enum TLSParameters {
             "The cipher suites of TLS 1.3.")
         Setting(
             "groups", groups, text(TLSCheck.groups),
-            "The groups of the key exchange. One with ? is left out if the library lacks it.")
+            "The groups of the key exchange, with ? if the library has them.")
     }
 
     /// A text that `check` takes, which may name what OpenSSL lacks.

@@ -3,12 +3,12 @@ extension Timeouts {
         Form(Timeouts()) {
             Setting(
                 "backlog", \.backlog, .durationOrOff(shortest, .seconds(60), "clients give up"),
-                "For a request to be read, from when it came. If the gateway has been behind for "
-                    + "as long, requests that waited longer get 503 before anything is spent on "
-                    + "them, and new TLS connections are closed. off serves each, however late.")
+                "For a request to be read after it came. If the gateway is behind for as long, "
+                    + "requests that waited longer get 503, and new TLS connections are closed. "
+                    + "off serves all.")
             Setting(
                 "request_head", \.requestHead, upTo(.seconds(300), "slow heads hold connections"),
-                "For a request's head, from its first byte or from the connection's start.")
+                "For a request's head, from its first byte or the connection's start.")
             Setting(
                 "request_body", \.requestBody, requestBodyTimeout,
                 "Between two reads of a request's body.")
@@ -18,7 +18,7 @@ extension Timeouts {
             Setting(
                 "tls_handshake", \.tlsHandshake,
                 upTo(.seconds(120), "unfinished handshakes hold connections"),
-                "For a TLS handshake, from the connection's start.")
+                "For a TLS handshake.")
             Setting(
                 "idle", \.idle, upTo(.seconds(3600), "idle clients hold connections"),
                 "For the next request on a connection.")
@@ -35,40 +35,35 @@ extension Timeouts {
                 "For an HTTP/2 client to acknowledge SETTINGS.")
             Setting(
                 "request", \.request, requestTimeout,
-                "For a whole request, from its first byte to the head of its response. A late "
-                    + "upstream gives 504, a late client 408.")
+                "For a whole request, from its first byte to the response's head. A late upstream "
+                    + "gives 504, a late client 408.")
             Setting(
                 "tunnel", \.tunnel,
                 .duration(.seconds(1), .seconds(24 * 3600), "idle tunnels hold connections"),
-                "Without a byte either way through a WebSocket.")
+                "Without a byte through a WebSocket.")
             Setting(
                 "registry", \.registry, upTo(.seconds(60), "requests that wait hold memory"),
-                "For the registry, by each request that asks it; then the answer is 503. A disk "
-                    + "that is merely busy answers sooner.")
+                "For each request's question to the registry; then 503.")
             Setting(
                 "body_file", \.bodyFile, upTo(.seconds(60), "requests that wait hold memory"),
-                "For limits.temporary_directory, by each read and write of a body's file; then the "
-                    + "answer is 503.")
+                "For each read and write below limits.temporary_directory; then 503.")
             Setting(
                 "drain_delay", \.drainDelay,
                 .duration(.zero, .seconds(3600), "a stopping process must end some time"),
-                "Before a stop begins to drain. Until then everything is served and accepted, and "
-                    + "only /readyz answers 503, so that load balancers notice first. A second "
-                    + "signal ends the wait.")
+                "Before a stop drains. Meanwhile requests are served and /readyz answers 503, so "
+                    + "that load balancers notice. A second signal ends the wait.")
             Setting(
                 "drain", \.drain,
                 .duration(.zero, .seconds(3600), "a stopping process must end some time"),
-                "For requests in progress when the gateway stops. 0s cuts them off.")
+                "For requests in progress at a stop. 0s cuts them off.")
             Setting(
                 "tunnel_drain", \.tunnelDrain,
                 .duration(.zero, .seconds(3600), "a stopping process must end some time"),
-                "For WebSockets, which seldom end by themselves. It is part of drain, and of "
-                    + "upgrade.")
+                "For WebSockets, within drain and upgrade.")
             Setting(
                 "upgrade", \.upgrade,
                 .duration(.zero, .seconds(60), "new connections wait meanwhile"),
-                "For requests in progress when SIGUSR2 brings in another program. New connections "
-                    + "wait as long.")
+                "For requests in progress at an upgrade (SIGUSR2). New connections wait.")
         }
     }
 

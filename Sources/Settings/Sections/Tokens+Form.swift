@@ -5,16 +5,14 @@ extension ChallengeSettings {
                 "ttl", \.timeToLive,
                 .duration(
                     .seconds(1), .seconds(3600), "a spent challenge is remembered for as long"),
-                "The lifetime of an assertion challenge. One that is out keeps the lifetime that "
-                    + "it was made with.")
+                "The lifetime of an assertion challenge.")
             Setting(
                 "attestation_ttl", \.attestationTimeToLive,
                 .duration(
                     .seconds(60), .seconds(72 * 3600),
                     "Apple wants the same hash retried, and an old challenge proves nothing"),
-                "The lifetime of an attestation challenge that is bound to a key. When Apple's "
-                    + "service is unavailable, an app has to retry with the same hash, perhaps "
-                    + "much later.")
+                "The lifetime of an attestation challenge. If Apple's service fails, an app "
+                    + "retries with the same hash, perhaps much later.")
         }
     }
 }
@@ -25,15 +23,15 @@ extension SecretSettings {
             Setting(
                 "challenge_key_file", optional: \.challengeKeyFile, .path,
                 "The keys that seal challenges: the base64 of 32 bytes on each line. The first "
-                    + "key seals; the others still open. To rotate, put a new key on top and "
-                    + "send SIGHUP; remove the old one after challenge.attestation_ttl. If left "
-                    + "out, a key is made and kept beside the registry.")
+                    + "seals; the others still open. To rotate, put a new key on top and send "
+                    + "SIGHUP; remove the old one after challenge.attestation_ttl. If left out, a "
+                    + "key is made beside the registry.")
             Setting(
                 "pseudonym_key_file", optional: \.pseudonymKeyFile, .path,
-                "The secret behind the names that keys have in the log, in the same form. The "
-                    + "first line makes them, and `sallyport keys list --pseudonym` knows those "
-                    + "of the others. If left out, a secret is made and kept beside the "
-                    + "registry; with PostgreSQL it is derived from the challenge keys.")
+                "The secret behind the names of keys in the log, in the same form. The first line "
+                    + "makes them, and `sallyport keys list --pseudonym` knows those of the "
+                    + "others. If left out, it is made beside the registry, or with PostgreSQL "
+                    + "derived from the challenge keys.")
         }
     }
 }
@@ -49,11 +47,11 @@ struct SessionTokenReader {
                 .duration(
                     .seconds(10), .seconds(3600),
                     "until then anyone who holds a token can use it, as often as they like"),
-                "How long one assertion lasts.")
+                "How long a token lasts.")
             Setting(
                 "bind_to", optional: \.boundHeader, .header(rule, tellsUsersApart),
-                "A header whose value must be the same as when the token was issued, so that the "
-                    + "token is of no use to another user. If left out, none.")
+                "A header whose value must stay the same, so that another user cannot use the "
+                    + "token.")
         }
     }
 
@@ -77,11 +75,10 @@ extension DeveloperTokenSettings {
                 .duration(
                     .seconds(60), .seconds(365 * 24 * 3600),
                     "a token that nobody remembers must end by itself"),
-                "The longest lifetime of a token, checked when it is made and when it is used.")
+                "The longest lifetime, checked when a token is made and when it is used.")
             Setting(
                 "revoked", \.revoked, .list(.name),
-                "Names and ids of tokens that no longer "
-                    + "count.")
+                "Names and ids of revoked tokens.")
         }
     }
 }
@@ -91,10 +88,9 @@ extension EndpointSettings {
         Form(EndpointSettings()) {
             Setting(
                 "base", \.base, base,
-                "The path below which the endpoints are. /.well-known/app-attest, which tells "
-                    + "clients this path and what else they have to know, is not below it: it "
-                    + "is at the root of every host (RFC 8615). Everything else below "
-                    + "/.well-known/ goes to routes.")
+                "The path of the endpoints. /.well-known/app-attest, which tells clients this "
+                    + "path, is at the root of every host. Other paths below /.well-known/ go to "
+                    + "routes.")
             Setting(
                 "body_max", \.bodyByteCountMax,
                 .byteCount(
@@ -103,14 +99,12 @@ extension EndpointSettings {
                 "The longest body of POST attest/verify.")
             Setting(
                 "rate_limit", group: rateLimits,
-                "Which of rate_limits count at the endpoints, or off. The built-in ones protect "
-                    + "both as they are.")
+                "Rate limits of the endpoints, or off. The built-in ones protect both.")
             Setting(
                 attestRolloutName, \.attestRollout, RolloutReader.attestRollout,
-                "Who gets a challenge at attest/challenge, so that a large fleet does not begin "
-                    + "at once: a share of installations, told apart by the name that the app "
-                    + "gives itself (?installation=), else by the key that the challenge is "
-                    + "bound to (?key_id=), else by address. The others get 429 rate_limited.")
+                "The share of installations that get a challenge at attest/challenge, told apart "
+                    + "by ?installation=, else by ?key_id=, else by address. The others get 429 "
+                    + "rate_limited.")
         }
     }
 
@@ -118,17 +112,15 @@ extension EndpointSettings {
         Form(EndpointSettings()) {
             Setting(
                 "challenge", \.challengeRateLimits, .rateLimits(),
-                "The limits of attest/challenge, attest/failure, assert/challenge, assert/token "
-                    + "and /.well-known/app-attest.")
+                "Limits of attest/challenge, attest/failure, assert/challenge, assert/token and "
+                    + "/.well-known/app-attest.")
             Setting(
                 "attestation_challenge", optional: \.attestationChallengeRateLimits, .rateLimits(),
-                "The limits of attest/challenge alone, instead of challenge. Apple throttles "
-                    + "attestations over all installations of an app, so a limit with by: global "
-                    + "belongs here.")
+                "Limits of attest/challenge alone. Apple throttles attestations over all "
+                    + "installations of an app, so a limit by: global belongs here.")
             Setting(
                 "attestation", \.attestationRateLimits, .rateLimits(),
-                "The limits of "
-                    + "attest/verify.")
+                "Limits of attest/verify.")
         }
     }
 

@@ -5,17 +5,15 @@ extension TrustSettings {
         Form(TrustSettings()) {
             Setting(
                 "extra_roots", \.rootFiles, .list(.rootFile),
-                "Root certificates in PEM that are accepted like Apple's: for tests with a "
-                    + "simulated device. Anyone who holds such a root's key can imitate every "
-                    + "device, so each start warns about it."
+                "Root certificates in PEM that are accepted like Apple's, for tests only. A holder "
+                    + "of such a root's key can imitate every device."
             ) { field, trust in
                 if !trust.extraRoots.isEmpty { field.warning(warning) }
             }
             Setting(
                 "clock_skew", \.clockSkew,
                 .duration(.zero, .seconds(3600), "leaf certificates live three days"),
-                "How far this machine's clock may be off when the dates of certificates are "
-                    + "checked.")
+                "How far this machine's clock may be off when certificates are checked.")
         }
     }
 

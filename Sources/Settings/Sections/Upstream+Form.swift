@@ -20,29 +20,24 @@ extension UpstreamSettings {
         Form(UpstreamSettings(name: "", servers: [])) {
             Setting(
                 "servers", \.servers, UpstreamServer.list, required: true,
-                "The servers, each an address or a mapping.")
+                "The servers.")
             Setting(
                 "balance", \.balance, .word,
-                "How a server is chosen, always by weight. round_robin: in turn. "
-                    + "least_connections: the server with the fewest requests of this worker. "
-                    + "hash_key: always the same server for an attested key, or for a client "
-                    + "address if a request proves no key; a server that is out lends its keys "
-                    + "to the others."
+                "How a server is chosen, by weight. round_robin: in turn. least_connections: the "
+                    + "fewest requests of this worker. hash_key: the same server for a key, or for "
+                    + "an address if no key is proved."
             )
             Setting(
                 "paths", \.paths, .paths,
-                "How the servers read paths, so that routes match as they do. What goes upstream "
-                    + "stays as it came. A spelling that is not set here counts as exact, with a "
-                    + "warning where a path is guarded by its spelling alone.")
+                "How the servers read paths, so that routes match as they do. What is not set "
+                    + "counts as exact, with a warning if a path is guarded by its spelling alone.")
             Setting(
                 "protocol", \.protocol, .word,
-                "http/1.1, or h2: by ALPN with tls (a server that does not choose h2 is not "
-                    + "used), by prior knowledge without. gRPC needs h2.")
+                "h2: by ALPN with tls, by prior knowledge without. gRPC needs it.")
             Setting(
                 "http2", group: http2,
-                "The settings of one HTTP/2 connection to a server, for protocol: h2 only. Each "
-                    + "connection carries many requests, so connections_max and "
-                    + "idle_connections_max may be small.",
+                "One HTTP/2 connection, for protocol: h2 only. It carries many requests, so "
+                    + "connections_max may be small.",
                 printed: { $0.protocol == .http2 }
             ) { section, upstream in
                 if upstream.protocol != .http2 {
@@ -66,16 +61,16 @@ extension UpstreamSettings {
                 "Requests in flight on one connection. A server may allow fewer.")
             Setting(
                 "stream_window", \.http2.streamWindowByteCount, HTTP2Limits.window,
-                "What a server may send of one response beyond what clients have taken.")
+                "Bytes of one response beyond what clients have taken.")
             Setting(
                 "connection_window", \.http2.connectionWindowByteCount, HTTP2Limits.window,
-                "What a server may send of all responses together.")
+                "Bytes of all responses together.")
             Setting(
                 "ping_interval", \.pingInterval,
                 .durationOrOff(
                     .seconds(1), .seconds(3600), "servers treat frequent pings as an attack"),
-                "A server that has requests and says nothing for this long is asked whether it is "
-                    + "there, and has as long to answer.")
+                "A server that has requests and is silent for this long gets a ping, and has as "
+                    + "long to answer.")
         }
     }
 
@@ -84,31 +79,28 @@ extension UpstreamSettings {
         Setting(
             "connect_timeout", \.connectTimeout,
             .duration(.milliseconds(10), .seconds(120), "requests wait for it"),
-            "For a connection, including its TLS handshake.")
+            "For a connection with its TLS handshake.")
         Setting(
             "send_timeout", \.sendTimeout,
             .duration(.milliseconds(100), .seconds(3600), "requests wait for it"),
             "Between two writes of a request.")
         Setting(
             "response_timeout", \.responseTimeout, responseTimeout,
-            "From the end of the request to the head of the response.")
+            "From the end of the request to the response's head.")
         Setting(
             "read_timeout", \.readTimeout, readTimeout,
-            "Between two reads of a response's body. Make it long for streams that may be "
-                + "silent.")
+            "Between two reads of a response's body. Make it long for event streams.")
         Setting(
             "idle_timeout", \.idleTimeout,
             .duration(
                 .milliseconds(100), .seconds(3600), "idle connections hold descriptors"),
-            "How long an idle connection is kept: less than the upstream keeps it. If a "
-                + "server says Keep-Alive: timeout=N, it is kept for N - 1 seconds at most; "
-                + "if it does not, a request that must not be sent twice takes no connection "
-                + "that has been idle for a second.")
+            "How long an idle connection is kept: less than the upstream keeps it. Keep-Alive: "
+                + "timeout=N bounds it to N - 1 seconds.")
         Setting(
             "idle_connections_max", \.idleConnectionCountMax,
             .count(0...65_535, "an address has no more ports"),
-            "Idle connections kept by each worker. A worker that often has more requests in "
-                + "flight keeps connecting: a single HTTP/2 client may have 100 of them.")
+            "Idle connections kept by each worker. One HTTP/2 client may have 100 requests in "
+                + "flight.")
         Setting(
             "connections_max", \.connectionCountMax,
             .count(1...65_535, "an address has no more ports"),
@@ -116,7 +108,7 @@ extension UpstreamSettings {
         Setting(
             "requests_per_connection", \.requestsPerConnectionMax,
             .count(1...1_000_000_000, "a connection serves one request at least"),
-            "After this many requests a connection is closed.")
+            "Requests before a connection is closed.")
         Setting(
             "queue", \.queue, .section(QueueSettings.form),
             "Requests that wait while every connection is busy.")
@@ -127,38 +119,32 @@ extension UpstreamSettings {
         Setting(
             "ejection", \.ejection,
             .section(EjectionSettings.form, check: EjectionSettings.check),
-            "When failed requests take a server out for a while. A failure is no connection, "
-                + "no response in time, a response that breaks off, or one that is not HTTP; "
-                + "no status is.")
+            "When failed requests take a server out for a while. Failures: no connection, no "
+                + "response in time, one that breaks off or is not HTTP. No status is a failure.")
         Setting(
             "health_check", optional: \.healthCheck, .section(HealthCheckSettings.form),
-            "Requests of the gateway's own to each server. If left out, none are made. When "
-                + "no server is up, all are used.")
+            "The gateway's own requests to each server. If no server is up, all are used.")
         Setting(
             "identity", optional: \.identity, .section(UpstreamIdentity.form),
-            "The token that verified requests carry. If left out, none.")
+            "The token of verified requests.")
         Setting(
             "slow_start", \.slowStart,
             .durationOrOff(.seconds(1), .seconds(3600), "the other servers bear the rest"),
-            "How long a server that was out, or down by its checks, takes to get its whole "
-                + "share again. Not with balance: hash_key, where each step would move keys.")
+            "How long a returning server takes to get its whole share again. Not with balance: "
+                + "hash_key.")
         Setting(
             "retries", \.retries, .section(RetrySettings.form),
-            "Requests are sent again, to another server, if that is safe: nothing had been "
-                + "sent; or the method is idempotent, no byte of a response came, and there "
-                + "was no assertion. A request that met a server closing an idle connection, "
-                + "and never got there, is sent again in any case.")
+            "Requests are sent again, to another server, if nothing was sent; or if the method is "
+                + "idempotent, no byte of a response came, and there was no assertion.")
         Setting(
             "resolve_interval", \.resolveInterval,
             .durationOrOff(
                 .seconds(1), .seconds(24 * 3600), "other people use the name servers too"),
-            "How often names are resolved again. A name that cannot be resolved keeps its "
-                + "addresses.")
+            "How often names are resolved again. If that fails, the addresses stay.")
         Setting(
             "tls", optional: \.tls,
             of: { UpstreamTLSReader.kind(to: $0.servers.map(\.endpoint)) },
-            "TLS to the servers. If left out, none. {} is enough if authorities that the "
-                + "system trusts vouch for them.")
+            "TLS to the servers. {} trusts the system's authorities. If left out, none.")
     }
 
     static var readTimeout: Kind<Duration> {

@@ -16,20 +16,18 @@ extension UpstreamServer {
         Form(UpstreamServer(.unix(path: "/"))) {
             Setting(
                 "address", \.endpoint, .server, required: true,
-                "The server. A name that stands for several addresses counts as that many "
-                    + "servers, each of this weight.")
+                "The server. Each address of a name is a server of this weight.")
             Setting(
                 "weight", \.weight,
                 .count(1...1000, "larger ratios leave the other servers idle"),
-                "The server's share of requests by comparison with the others.")
+                "The server's share of requests.")
             Setting(
                 "backup", \.isBackup, .trueFalse,
-                "Whether the server is used only when no other can be.")
+                "Used only when no other server can be.")
             Setting(
                 "connections_max", optional: \.connectionCountMax,
                 .count(1...65_535, "an address has no more ports"),
-                "Connections of each worker to this server. If left out, it has no limit of its "
-                    + "own.")
+                "Connections of each worker to this server.")
         }
     }
 }
@@ -40,11 +38,11 @@ extension QueueSettings {
             Setting(
                 "requests", \.requestCountMax,
                 .count(0...1_000_000, "each waiting request holds memory"),
-                "Requests of each worker that may wait. Others get 503 with Retry-After at once.")
+                "Requests of each worker that may wait.")
             Setting(
                 "timeout", \.timeout,
                 .duration(.milliseconds(100), .seconds(300), "clients do not wait longer"),
-                "How long a request waits before it gets 503 with Retry-After.")
+                "How long a request waits before 503 with Retry-After.")
         }
     }
 }
@@ -55,23 +53,23 @@ extension EjectionSettings {
             Setting(
                 "failures", \.failureCount,
                 .count(0...1000, "a server that fails so often helps nobody; 0 is never"),
-                "This many failures in a row take a server out. 0: never.")
+                "Failures in a row that take a server out.")
             Setting(
                 "window", \.window,
                 .duration(.seconds(1), .seconds(3600), "older failures say little"),
-                "How far apart the failures of a row may lie.")
+                "The time within which they must happen.")
             Setting(
                 "time", \.time,
                 .duration(.milliseconds(100), .seconds(3600), "a server may be back any time"),
                 "How long a server is out the first time. Then one request tries it; if that "
-                    + "fails too, the server is out for twice as long.")
+                    + "fails, it is out for twice as long.")
             Setting(
                 "time_max", \.timeMax,
                 .duration(.milliseconds(100), .seconds(24 * 3600), "a server may be back"),
                 "The longest that a server is out.")
             Setting(
                 "share_max", \.sharePercent, .percent,
-                "The share of servers that may be out at once. The last one never is.")
+                "The share of servers that may be out at once, never all.")
         }
     }
 
@@ -99,7 +97,7 @@ extension HealthCheckSettings {
             Setting(
                 "interval", \.interval,
                 .duration(.milliseconds(100), .seconds(3600), "checks are requests too"),
-                "The time from one check to the next, a tenth more or less at random.")
+                "The time between checks.")
             Setting(
                 "timeout", \.timeout,
                 .duration(.milliseconds(10), .seconds(60), "a check tells nothing until then"),
@@ -150,13 +148,11 @@ extension RetrySettings {
                 "How often a request is tried again.")
             Setting(
                 "budget", \.budgetPercent, .percent,
-                "Retries as a share of requests, in addition to ten a second. Beyond it the "
-                    + "failure is reported at once.")
+                "Retries as a share of requests, beside ten a second.")
             Setting(
                 "timeout", optional: \.timeout,
                 .duration(.milliseconds(10), .seconds(3600), "requests wait for it"),
-                "After this long without a response, a try that may be repeated is given up for "
-                    + "the next. If left out, a try has all of response_timeout.")
+                "When a try is given up for the next. If left out: response_timeout.")
         }
     }
 }

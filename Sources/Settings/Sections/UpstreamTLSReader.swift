@@ -24,7 +24,7 @@ enum UpstreamTLSReader {
         Form(UpstreamTLSSettings(configuration: TLSClientConfiguration(authorities: nil))) {
             Setting(
                 "verify", \.verifies, .onOff,
-                "Whether the server must prove who it is. off: whoever answers is believed.")
+                "off: any server is believed.")
             Setting(
                 "ca", optional: \.authoritiesPath, .path,
                 "Authorities in PEM. If left out, the system's.")
@@ -36,16 +36,14 @@ enum UpstreamTLSReader {
                 Kind(.text("host"), text: \.self) { text throws(Fault) in
                     try EndpointText.host(text[...])
                 },
-                "The name that is asked for, and looked for in the certificate. If left out, the "
-                    + "server's own host.")
+                "The name in the certificate. If left out, the server's host.")
             CertificateFiles.settings(\.namedFiles)
             TLSParameters.settings(
                 \.configuration.minimumVersion, \.configuration.ciphers,
                 \.configuration.cipherSuites, \.configuration.groups)
             Setting(
                 "session_reuse", \.configuration.resumesSessions, .onOff,
-                "Whether sessions with a server are resumed, for up to an hour after its "
-                    + "certificate was checked. It spares both sides the signatures.")
+                "Sessions are resumed for up to an hour.")
         }
     }
 
