@@ -1,7 +1,7 @@
 /// `docs/causes.md`: the table of causes as a page in Markdown.
 package enum CausePage {
     package static var text: String {
-        introduction + parties
+        introduction
             + CauseTable.sections.map { section in
                 "\n## \(section.title)\n\n" + heading + section.explanations.map(row).joined()
             }.joined()
@@ -10,47 +10,41 @@ package enum CausePage {
     private static let introduction = """
         # Causes
 
-        Why a request was refused, or passed with a remark: what each `reason` and `detail` of
-        [the access line](operations/reference.md#the-access-line) means, whose fault it is, and
-        what to do. `sallyport explain request ID` prints the same for one request. Clients are
-        told the `reason` as `code`, and the rest only where [`problem_detail`](settings.md#routes)
-        is on.
+        Why a request was refused, or passed with a remark: each `reason` and `detail` of
+        [the access line](operations/reference.md#the-access-line), its meaning, whose fault it
+        most often is, and the remedy. `sallyport explain request ID` prints the same for one
+        request. Clients are told the `reason` as `code`, and the rest only with
+        [`problem_detail`](settings.md#routes).
 
-        This page is made from the program's table by `sallyport explain causes > docs/causes.md`.
-        A part that varies stands in angle brackets.
-
-
-        """
-
-    /// The words of the column *fault*, with what they stand for.
-    private static let parties = """
-        Whose fault it is most often:
-
-        | fault | who |
-        | --- | --- |
-        | the client app | the app's code, or the library through which it speaks HTTP |
-        | the app's user or device | the device, its clock, its network, its age |
-        | the operator | whoever runs the gateway: configuration, capacity, certificates |
-        | the upstream | the API behind the gateway, or the way to it |
-        | Apple | Apple's services |
-        | a store | registry or counter store, or the way to it |
-        | a stranger | somebody who is no app of yours, or makes one do what it should not |
-        | the gateway | its own program: report it |
-        | nobody | nothing is wrong |
+        The fault is with the **app** (its code or HTTP library), the **device** (its user, clock,
+        network or age), the **operator** (configuration, capacity, certificates), the
+        **upstream**, **Apple**, a **store**, a **stranger** (no app of yours, or one that is
+        misused), the **gateway** (report it), or with **none** of them. A part that varies stands
+        in angle brackets. `sallyport explain causes > docs/causes.md` makes this page.
 
         """
 
     private static let heading = """
-        | reason | detail | meaning | fault | remedy |
-        | --- | --- | --- | --- | --- |
+        | reason | detail | meaning, fault, remedy |
+        | --- | --- | --- |
 
         """
+
+    /// A party in one word of the introduction.
+    private static func name(_ party: CauseExplanation.Party) -> String {
+        switch party {
+        case .clientApp: "app"
+        case .apple: "Apple"
+        case .nobody: "none"
+        case .device, .operator, .upstream, .store, .stranger, .gateway: party.rawValue
+        }
+    }
 
     private static func row(_ explanation: CauseExplanation) -> String {
         let cells = [
             explanation.reasons.map { "`\($0.code)`" }.joined(separator: ", "),
             explanation.details.map { "`\($0.text)`" }.joined(separator: ", "),
-            explanation.meaning, explanation.fault.words, explanation.remedy,
+            "\(explanation.meaning) **\(name(explanation.fault)):** \(explanation.remedy)",
         ]
         return cells.reduce(into: "|") { $0 += $1.isEmpty ? " |" : " \($1) |" } + "\n"
     }

@@ -10,12 +10,11 @@ enum DeviceCauses {
         Row(
             [.deviceTokenInvalid], ["token_missing"], .clientApp,
             "The route takes only DeviceCheck tokens, and none came.",
-            "Let the app send a token of DCDevice, or add assertion to accept of the route."),
+            "Send a token of DCDevice, or add assertion to accept of the route."),
         Row(
             refused, ["device_token_missing"], .clientApp,
             "The attestation came without a DeviceCheck token, and signals demand one.",
-            "Send a token of DCDevice with the attestation, or set the signal's token to optional."
-        ),
+            "Send a token of DCDevice with it, or set the signal's token to optional."),
         Row(
             refused, ["device_token_repeated"], .clientApp,
             "The header with the DeviceCheck token came more than once.",
@@ -27,32 +26,31 @@ enum DeviceCauses {
         Row(
             refused, ["device_token_bad"], .clientApp,
             "Apple does not accept the DeviceCheck token.",
-            "Use a token once, soon, and with the environment of device_check.environments. "
-                + "Simulators have no tokens; many are attempts to guess."),
+            "Use a token once, soon, and in an environment of device_check.environments. "
+                + "Simulators have none; many are guesses."),
         Row(
             refused, ["device_token_spent"], .clientApp,
             "The DeviceCheck token was used before.",
-            "Generate a token for every request. Somebody who repeats a request ends here, too."),
+            "Generate a token for every request. A replay ends here, too."),
         Row(
             [.rateLimited, .ok], ["device_check_rate"], .operator,
             "device_check.rate is used up.",
-            "Raise device_check.rate, or limit the route by address: strangers cause this with "
-                + "junk."),
+            "Raise it, or limit the route by address."),
         Row(
             [.gatewayBusy, .ok], ["device_check_busy"], .operator,
-            "device_check.in_flight_max questions are under way to Apple.",
-            "Raise device_check.in_flight_max, or limit the route by address."),
+            "device_check.in_flight_max is reached.",
+            "Raise it, or limit the route by address."),
         Row(
             [.gatewayBusy, .ok], ["device_check_queue"], .operator,
             "The queue of questions to Apple is full.", "Limit the route by address."),
         Row(
             unjudged, ["device_check_unconfigured"], .operator,
-            "A reload has removed device_check while the request was under way.",
+            "A reload has removed device_check.",
             "Nothing, or configure device_check again."),
         Row(
             unjudged, ["device_check_too_many_in_flight"], .operator,
-            "apple.in_flight_max requests are under way to Apple.",
-            "Raise apple.in_flight_max, or limit the route by address."),
+            "apple.in_flight_max is reached.",
+            "Raise it, or limit the route by address."),
         Row(
             unjudged, ["device_check_throttled"], .apple, "Apple throttles the gateway.",
             "Lower device_check.rate."),
@@ -75,7 +73,8 @@ enum DeviceCauses {
             [
                 "device_check_bad_request", "device_check_unexpected", "device_check_malformed",
                 "device_check_<outcome>",
-            ], .apple, "Apple's answer about the device was not one that is expected.",
+            ], .apple,
+            "Apple's answer about the device was unexpected.",
             "See the event of the same moment. A proxy may answer in Apple's place; else report "
                 + "it."),
         Row(
@@ -87,27 +86,25 @@ enum DeviceCauses {
     static let limits: [CauseExplanation] = [
         Row(
             [.rateLimited], ["rate: <limit> (<reason>)"], .clientApp,
-            "A request that fell short, for the reason in brackets, was beyond the rate limit "
-                + "for such requests.",
-            "Look up the reason in brackets. The limit is one of rate_limits."),
+            "A request that fell short, for the reason in brackets, was beyond its rate limit.",
+            "Look up the reason. The limit is one of rate_limits."),
         Row(
             [.rateLimited], ["rate: <limit>"], .clientApp,
-            "The rate limit of this name is used up for this address or key, or for all.",
-            "Raise the limit in rate_limits if these are your users. If all clients seem to have "
-                + "one address, name the proxy in trusted_proxies."),
+            "The rate limit of this name is used up.",
+            "Raise it in rate_limits if these are your users. If all clients have one address, "
+                + "name the proxy in trusted_proxies."),
         Row(
             [.rateLimited], ["requests_per_address"], .clientApp,
             "One address has its share of the upstream's places in use.",
-            "Raise limits.requests_per_address if many users share the address; else somebody "
-                + "holds requests open."),
+            "Raise limits.requests_per_address if many users share the address."),
         Row(
             [.rateLimited], ["attest_rollout"], .nobody,
             "The rollout of attestations has not reached this installation yet.",
-            "Nothing: it may attest later. endpoints.attest_rollout says how far it is."),
+            "Nothing: see endpoints.attest_rollout."),
         Row(
             [.abuseSuspected], ["signal: <name>"], .stranger,
             "A signal is raised for this user, address or device, and its action is deny.",
-            "Look at the signal's count in the line's neighbours. Raise its bound, or set its "
-                + "action to observe, if these are your users."),
+            "Look at the signal's count. If these are your users, raise its max, or set its action "
+                + "to observe."),
     ]
 }

@@ -2,12 +2,13 @@
 enum RequestCauses {
     private typealias Row = CauseExplanation
 
-    private static let report = "Report it, with the request's line and the events around it."
+    private static let report = "Report it, with the line and the events around it."
 
     static let requests: [CauseExplanation] = [
         Row(
-            [.notFound], ["no_route"], .clientApp, "No route takes this host, method and path.",
-            "sallyport route says which route a request takes, and why. Scanners end here, too."),
+            [.notFound], ["no_route"], .clientApp,
+            "No route takes this host, method and path.",
+            "See sallyport route. Scanners end here, too."),
         Row(
             [.notFound], ["admin"], .operator, "The admin listener has no such path.",
             "Observe lists the paths of the admin listener."),
@@ -17,58 +18,61 @@ enum RequestCauses {
         Row(
             [.methodNotAllowed], ["endpoint"], .clientApp,
             "An endpoint of the gateway does not take this method.",
-            "Use a method that the answer's Allow names."),
+            "See the answer's Allow."),
         Row(
             [.methodNotAllowed], ["admin"], .operator,
             "The path of the admin listener does not take this method.",
-            "Use a method that the answer's Allow names."),
+            "See the answer's Allow."),
         Row(
             [.notImplemented], ["connect"], .stranger, "CONNECT asks for a forward proxy.",
             "Nothing: the gateway is none."),
         Row(
             [.badRequest], ["http2_malformed"], .clientApp,
             "The HTTP/2 message is malformed (RFC 9113 section 8.1.1).",
-            "See what the client's HTTP library sends; strangers try this, too."),
+            "See what the client sends; attackers try this, too."),
         Row(
             [.badRequest], ["http2_ambiguous"], .stranger,
             "The HTTP/2 message would become another one in HTTP/1.1.",
-            "Nothing: apps do not send such requests."),
+            "Nothing: apps do not send it."),
         Row(
-            [.badRequest], ["max_forwards_invalid"], .clientApp, "Max-Forwards is not a number.",
-            "Correct whoever sets the header."),
+            [.badRequest], ["max_forwards_invalid"], .clientApp,
+            "Max-Forwards is not a number.",
+            "Correct the sender."),
         Row(
             [.requestTimeout], ["request_timeout"], .device,
             "timeouts.request was over while the client was late.",
-            "Nothing, if it is rare: the network is slow. Raise timeouts.request for long uploads."
-        ),
+            "Nothing, if it is rare. Raise timeouts.request for long uploads."),
         Row(
             [.requestTimeout, .clientClosed], ["made_room"], .device,
             "The client stalled while another one waited for its place.",
-            "Nothing, if it is rare. If it is frequent, the upstream needs more connections, or "
-                + "somebody holds requests open."),
+            "Nothing, if it is rare. Else give the upstream more connections."),
         Row(
             [.clientClosed], ["slow_reader"], .device,
             "The client took too little of the answer.",
-            "Nothing, if it is rare: the network is slow, or somebody holds connections open."),
+            "Nothing, if it is rare: the network is slow."),
         Row(
             [.clientClosed], ["drain_timeout"], .operator,
-            "The gateway stopped, and timeouts.drain was over before the answer had ended.",
-            "Raise timeouts.drain to what the slowest answers take, or stop the gateway later."),
+            "timeouts.drain was over before the answer had ended.",
+            "Raise it to what the slowest answers take."),
         Row(
             [.ok, .clientClosed], ["tunnel_timeout"], .nobody,
-            "The WebSocket was closed because timeouts.tunnel was over without a byte.",
+            "timeouts.tunnel was over without a byte on the WebSocket.",
             "Nothing, or let client or upstream send pings."),
         Row(
             [.ok], ["tunnel_drained"], .nobody,
-            "The WebSocket was closed by a drain, an upgrade or a changed listener.",
+            "A drain, an upgrade or a changed listener closed the WebSocket.",
             "Nothing: the client connects again."),
         Row(
             [.ok, .clientClosed], ["tunnel_broken"], .nobody,
             "One end of the WebSocket broke the connection.",
-            "Nothing, if it is rare: see the upstream's log."),
+            "Nothing, if it is rare."),
         Row(
-            [.internalFailure], ["undecided", "no_route", "endpoint", "identity", "token"],
-            .gateway, "The gateway failed at a request that it should have judged.", report),
+            [.internalFailure],
+            [
+                "undecided", "no_route", "endpoint", "identity", "token",
+            ], .gateway,
+            "The gateway failed at a request that it should have judged.",
+            report),
     ]
 
     static let reasons: [CauseExplanation] = [
@@ -76,18 +80,18 @@ enum RequestCauses {
         Row(
             [.assertionRequired], [], .clientApp,
             "The route demands an assertion, and the request has none.",
-            "Let the app sign its requests to this route. Requests without an app end here, too."),
+            "Let the app sign its requests to this route. Other clients end here, too."),
         Row(
             [.assertionMalformed], [], .clientApp,
-            "The assertion, or a header that belongs to it, is malformed.",
+            "The assertion, or a header of it, is malformed.",
             "Correct the app's signing code."),
         Row(
             [.assertionInvalid], [], .clientApp, "The assertion does not hold for this request.",
             "See sallyport explain assertion."),
         Row(
-            [.assertionReplayed], [], .clientApp, "The assertion was seen before.",
-            "Make an assertion for every attempt: an HTTP library that retries by itself does "
-                + "not. Somebody who repeats a request ends here, too."),
+            [.assertionReplayed], [], .clientApp,
+            "The assertion was seen before.",
+            "Make an assertion for every attempt, also for retries. A replay ends here, too."),
         Row(
             [.challengeExpired], [], .device, "The challenge cannot be used any more.",
             "Nothing, if it is rare: the app signs again."),
@@ -102,12 +106,14 @@ enum RequestCauses {
             [.bodyMismatch], [], .clientApp, "The body is not the signed one.",
             "Sign the hash of the bytes that are sent."),
         Row(
-            [.keyUnknown], [], .device, "The key is not enrolled here.",
-            "Nothing, if it is rare: the app enrols a new key. If it is frequent, the registry "
-                + "has lost keys, or apps use keys of another server."),
+            [.keyUnknown], [], .device,
+            "The key is not enrolled here.",
+            "Nothing, if it is rare: the app enrols a new key. Else the registry has lost keys, or "
+                + "apps use keys of another server."),
         Row(
-            [.keyRevoked], [], .operator, "The operator has revoked the key.",
-            "Nothing, or sallyport keys show says when; a user who should get in enrols anew."),
+            [.keyRevoked], [], .operator,
+            "The operator has revoked the key.",
+            "Nothing: sallyport keys show says when."),
         Row(
             [.appOutdated], [], .device, "The app is older than the route takes.",
             "The user has to update the app."),
@@ -120,8 +126,9 @@ enum RequestCauses {
             "The attestation does not hold for this key, challenge and app.",
             "See sallyport explain attestation."),
         Row(
-            [.bodyTooLarge], [], .clientApp, "The body is longer than the route allows.",
-            "Raise limits.body, of the route or of all, or let the app send less."),
+            [.bodyTooLarge], [], .clientApp,
+            "The body is longer than the route allows.",
+            "Raise body_max or limits.body, or let the app send less."),
         Row([.rateLimited], [], .clientApp, "Too many requests came.", "See rate_limits."),
         Row(
             [.storeUnavailable], [], .store, "A store did not answer.",
@@ -135,10 +142,11 @@ enum RequestCauses {
         Row(
             [.riskTooHigh], [], .device,
             "Apple counts more keys on this device than the route allows.",
-            "Ask whether the user reinstalls often. The route's risk says from how many keys on."),
+            "Ask whether the user reinstalls often. See the route's risk."),
         Row(
-            [.bodyUnavailable], [], .operator, "A proxy does not show the body of the request.",
-            "Let the gateway itself proxy the route, or set attest.body: claimed."),
+            [.bodyUnavailable], [], .operator,
+            "A proxy does not show the body of the request.",
+            "Let the gateway proxy the route, or set attest.body: claimed."),
         Row(
             [.abuseSuspected], [], .stranger,
             "Too much activity of one user, address, key or device.",
@@ -150,14 +158,17 @@ enum RequestCauses {
             [.badRequest], [], .clientApp, "The request is not valid HTTP.",
             "See what the client sends."),
         Row(
-            [.requestTimeout], [], .device, "The head or the body arrived too slowly.",
-            "Nothing, if it is rare: the network is slow, or somebody holds connections open."),
+            [.requestTimeout], [], .device,
+            "The head or the body arrived too slowly.",
+            "Nothing, if it is rare: the network is slow."),
         Row(
-            [.notFound], [], .clientApp, "Nothing is there.",
-            "sallyport route says which route a request takes."),
+            [.notFound], [], .clientApp,
+            "Nothing is there.",
+            "See sallyport route."),
         Row(
-            [.methodNotAllowed], [], .clientApp, "The method is not taken here.",
-            "Use a method that the answer's Allow names."),
+            [.methodNotAllowed], [], .clientApp,
+            "The method is not taken here.",
+            "See the answer's Allow."),
         Row(
             [.expectationFailed], [], .clientApp, "Expect is not 100-continue.",
             "Let the client leave out Expect."),
@@ -184,11 +195,11 @@ enum RequestCauses {
         Row(
             [.clientClosed], [], .device,
             "The client closed the connection before the answer had ended.",
-            "Nothing, if it is rare. If it is frequent, answers are too slow for the app."),
+            "Nothing, if it is rare. Else answers are too slow for the app."),
         Row([.internalFailure], [], .gateway, "The gateway failed.", report),
         Row(
             [.loopDetected], [], .operator,
             "The request has come back to the gateway that had forwarded it.",
-            "An upstream's address is the gateway's own, or leads back to it: correct upstreams."),
+            "Correct upstreams: an address leads back to the gateway."),
     ]
 }
