@@ -75,7 +75,7 @@ enum EnrolmentCauses {
                 + "attests. Else the app is not yours."),
         Row(
             [.attestationInvalid], ["environment_not_allowed"], .clientApp,
-            "The App Attest environment of the attestation is not one of this app's.",
+            "The attestation was made in an App Attest environment that this app does not take.",
             "Builds from Xcode attest in development, others in production. Use another build, set "
                 + "the entitlement devicecheck.appattest-environment, or see apps[].environments."),
         Row(
