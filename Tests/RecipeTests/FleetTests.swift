@@ -110,7 +110,7 @@ struct FleetTests {
 
     @Test("has constants that the benchmarks measured")
     func constants() throws {
-        let measured = try page("benchmarks.md")
+        let measured = try page("proof/benchmarks.md")
         let script = """
             import sys; sys.path.insert(0, "Benchmarks")
             import fleet
