@@ -13,8 +13,8 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 .PHONY: help build demo test lint format fuzz models cluster-model simulation decision-model \
 	gateway-mutants faults second-verifier unit-filter sanitize allocation-failures coverage \
 	bench bench-bodies bench-first bench-h2 bench-keys bench-latency bench-overload bench-peers \
-	bench-proxies bench-stores bench-tls bench-workers fleet idle soak soak-mix screenshots deb \
-	image sbom dist package-test clean
+	bench-proxies bench-stores bench-tls bench-workers fleet idle soak soak-mix screenshots site \
+	deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -53,6 +53,7 @@ help:
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
 	@echo 'make soak-mix      two gateways with clients of each kind, stores that fail, SECONDS=300'
 	@echo 'make screenshots   the pictures of the status page, in docs/images'
+	@echo 'make site          these pages as a website with a search, in .build/site/html'
 	@echo 'make deb           a Debian package, in dist'
 	@echo 'make image         an OCI image of that package, in dist'
 	@echo 'make sbom          what the program is made of, as CycloneDX, in dist'
@@ -216,6 +217,11 @@ soak-mix:
 	swift build $(RELEASE_FLAGS)
 	@MIX_SECONDS=$(or $(SECONDS),300) MIX_SEED=$(or $(SEED),1) \
 		/usr/bin/python3 -B Benchmarks/soak/mix.py $(RELEASE)
+
+site:
+	@scripts/install.sh site
+	@scripts/site.sh .build/site/html
+	@echo .build/site/html/index.html
 
 deb:
 	@scripts/install.sh deb

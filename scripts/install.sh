@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a task needs:
-# scripts/install.sh [build|demo|test|bench|peers|models|screenshots|deb|image|package-test]...
+# scripts/install.sh [build|demo|test|bench|peers|models|screenshots|site|deb|image|package-test]...
 # Without a task: all of them. Asks nothing, and does nothing where every package is there.
 set -euo pipefail
 
@@ -16,7 +16,8 @@ test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postg
     e2fsprogs logrotate microsocks mount nghttp2-client openssl pgbouncer prometheus python3
     python3-cryptography python3-grpcio python3-h2 python3-seccomp python3-venv python3-yaml systemd
     tinyproxy-bin util-linux valgrind xfsprogs)
-deb=(debhelper)
+site=(python3 python3-venv)
+deb=("${site[@]}" debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
 bench=(gcc libc6-dev nginx-light haproxy redis-server postgresql curl wrk nghttp2-client openssl
@@ -34,6 +35,7 @@ for task in "${@:-all}"; do
         peers) wanted+=("${build[@]}" "${peers[@]}") ;;
         screenshots) wanted+=("${build[@]}" "${screenshots[@]}") ;;
         models) wanted+=("${models[@]}") ;;
+        site) wanted+=("${site[@]}") ;;
         deb) wanted+=("${build[@]}" "${deb[@]}") ;;
         image) wanted+=("${build[@]}" "${image[@]}") ;;
         package-test) wanted+=("${build[@]}" "${package_test[@]}") ;;
@@ -43,14 +45,15 @@ for task in "${@:-all}"; do
             ;;
         *)
             echo "usage: scripts/install.sh" \
-                "[build|demo|test|bench|peers|models|screenshots|deb|image|package-test]..." >&2
+                "[build|demo|test|bench|peers|models|screenshots|site|deb|image|package-test]..." \
+                >&2
             exit 2
             ;;
     esac
 done
 
-# Before anything is installed: no package has Swift. Models are written in C.
-if [ "$*" != models ] && ! command -v swift >/dev/null; then
+# Before anything is installed: no package has Swift. Models are written in C, pages in Markdown.
+if [ "$*" != models ] && [ "$*" != site ] && ! command -v swift >/dev/null; then
     echo "There is no swift in PATH: install Swift 6.3 or later and put its usr/bin there." >&2
     exit 1
 fi
@@ -126,4 +129,21 @@ for package in "${from_pypi[@]}"; do
         "$python/bin/python" -m pip install -q --no-input \
             --disable-pip-version-check --retries 1 "$package" ||
         echo "Without $package something is skipped." >&2
+done
+
+# MkDocs has a list of its own: exact versions with checksums, and wheels only.
+list=$(dirname "$0")/site/requirements.txt
+mkdocs=${python%/python}/site/python
+for task in "${@:-all}"; do
+    case "$task" in site | test | deb | image | package-test | all) ;; *) continue ;; esac
+    cmp -s "$list" "$mkdocs/requirements.txt" && break
+    echo "Installing MkDocs Material into $mkdocs"
+    rm -rf "$mkdocs"
+    # The list is copied last: it says that everything is there.
+    python3 -m venv "$mkdocs" &&
+        "$mkdocs/bin/python" -m pip install -q --no-input --disable-pip-version-check --retries 1 \
+            --require-hashes --only-binary :all: -r "$list" &&
+        cp "$list" "$mkdocs" ||
+        echo "Without MkDocs Material there is no website of the pages." >&2
+    break
 done
