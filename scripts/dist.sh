@@ -19,6 +19,10 @@ scripts/sbom.sh "$program" > "$directory/$base.cdx.json"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 dpkg-deb -x "$package" "$work/$base"
+if [ ! -e "$work/$base/usr/share/doc/sallyport/html" ]; then
+    echo "dist: no release lacks the website of the pages, as this package does" >&2
+    exit 1
+fi
 cp LICENSE README.md CHANGELOG.md "$work/$base"
 tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
     --format=gnu -cf - "$base" | gzip -n9 > "$directory/$base.tar.gz"

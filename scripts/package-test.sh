@@ -56,6 +56,7 @@ links_lead_to_files() {
         END { exit $broken }'
 }
 expect "links of its pages lead to files" links_lead_to_files "$first"
+expect "and they are a website too" test -s "$work/files/usr/share/doc/sallyport/html/index.html"
 
 scripts/debian-root.sh minbase "$root" systemd systemd-sysv dbus nginx-light curl logrotate man-db
 install -D -m 644 -t "$root/packages" "$first" "$second"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a Debian package of a built `sallyport`: scripts/package.sh PROGRAM DIRECTORY
-# The same program and the same commit make the same bytes. REVISION is the Debian revision.
+# The same program and the same commit make the same bytes if both times MkDocs is installed or both
+# times not. REVISION is the Debian revision.
 set -euo pipefail
 program=$(realpath "$1")
 mkdir -p "$2"
@@ -25,6 +26,11 @@ mkdir "$source"
 cp -r deploy/debian "$source/debian"
 cp CHANGELOG.md "$source"
 scripts/tree.sh "$program" "$source"
+if [ -e .build/site/python/requirements.txt ]; then
+    scripts/site.sh "$source/usr/share/doc/sallyport/html"
+else
+    echo "package: without the website of the pages: scripts/install.sh deb did not get MkDocs" >&2
+fi
 for part in service socket tmpfiles logrotate; do
     sed 's#/usr/local/bin/#/usr/bin/#' "deploy/sallyport.$part" > "$source/debian/sallyport.$part"
 done
