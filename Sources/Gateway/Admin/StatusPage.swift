@@ -39,7 +39,9 @@ enum StatusPage {
         html += """
             <footer class="dim"><a href="metrics">metrics</a> ·
             <a href="status.json">status.json</a> ·
-            <a href="refusals.json">refusals.json</a></footer>
+            <a href="refusals.json">refusals.json</a> ·
+            documentation in the Debian package:
+            <code>/usr/share/doc/sallyport/html</code></footer>
             </main>
             </html>
 

@@ -90,7 +90,9 @@ function build() {
       place("events")),
     make("footer", { class: "dim" }, make("a", { href: "metrics" }, "metrics"), " · ",
       make("a", { href: "status.json" }, "status.json"), " · ",
-      make("a", { href: "refusals.json" }, "refusals.json")));
+      make("a", { href: "refusals.json" }, "refusals.json"),
+      " · documentation in the Debian package: ",
+      make("code", {}, "/usr/share/doc/sallyport/html")));
 }
 
 async function ask(path) {
