@@ -5,6 +5,7 @@ import Testing
 struct DocumentTests {
     private static let phasePath = "Sources/Gateway/Exchange/Phase.swift"
     private static let requestPath = "docs/request-path.md"
+    private static let wordCountMax = 80_000
 
     @Test("docs/request-path.md lists every phase of the code once, in order")
     func phases() throws {
@@ -40,6 +41,24 @@ struct DocumentTests {
             }
             .map { $0.finding(line: 1, "no document names this example: say what it is for") }
         #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("the pages under docs have at most 80,000 words together")
+    func words() {
+        let pages = SourceTree.files
+            .filter { $0.path.hasPrefix("docs/") && $0.path.hasSuffix(".md") }
+            .map { page in
+                // As `wc -w` counts them.
+                (path: page.path, wordCount: page.text.split { $0.isWhitespace }.count)
+            }
+            .sorted { $0.wordCount > $1.wordCount }
+        let wordCount = pages.reduce(0) { $0 + $1.wordCount }
+        let longest = pages.prefix(5).map { "\($0.path) has \($0.wordCount)" }
+            .joined(separator: ", ")
+        #expect(pages.count > 50)
+        #expect(
+            wordCount <= Self.wordCountMax,
+            "docs has \(wordCount) words: say each fact once, and link to it. \(longest)")
     }
 
     @Test("every relative link of a document leads to a file")
