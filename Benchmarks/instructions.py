@@ -24,7 +24,7 @@ BUDGET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.
 # What nobody can leave out of a verified request, and what every one does once.
 VERIFICATION = "ECDSA_verify"
 # Each exchange of a client ends with this.
-EXCHANGE_END = "$s7Gateway8ExchangeC12recordAccess"
+EXCHANGE_END = "$s7Gateway8RecorderV12recordAccess"
 ALLOCATION = "swift_slowAlloc"
 
 

@@ -48,12 +48,12 @@ struct BorderTests {
             let sink = AnswerSink()
             exchange.begin(
                 on: sink, listener: stepped.worker.idleListener, peer: peer, isPeerTrusted: false)
-            exchange.match.routeIndex = 0
+            exchange.intake.match.routeIndex = 0
             exchange.phase = .leaseUpstream
-            decide(&exchange.judgement)
+            decide(&exchange.judge.judgement)
             exchange.advance()
             #expect(sink.status == (forwards ? nil : 500), "\(name)")
-            #expect(exchange.attempts.count == (forwards ? 1 : 0), "\(name)")
+            #expect(exchange.forwarder.attempts.count == (forwards ? 1 : 0), "\(name)")
             if forwards { exchange.downstreamIsLost() }
         }
     }

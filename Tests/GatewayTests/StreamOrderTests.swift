@@ -33,7 +33,7 @@ struct StreamOrderTests {
         try #require(leased.transport?.isWriting == true)
         // In one read, so that `rest` waits in the connection and not in the kernel.
         try send(block + block + rest)
-        try #require(stepped.connection.exchange?.holdsClientBack() == true)
+        try #require(stepped.connection.exchange?.intake.holdsClientBack() == true)
         return (stepped, (blockCount + 2) * 4000)
     }
 

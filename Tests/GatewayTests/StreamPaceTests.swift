@@ -15,7 +15,7 @@ struct StreamPaceTests {
         stepped.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab")
         stepped.connection.descriptorIsReadable()
         let exchange = try #require(stepped.connection.exchange)
-        return try #require(exchange.bodyPatience) / 1_000_000_000
+        return try #require(exchange.intake.bodyPatience) / 1_000_000_000
     }
 
     @Test("counts after the grace, or after the pause that its route grants")

@@ -23,7 +23,9 @@ struct SurplusTests {
         leased.descriptorIsReadable()
         #expect(leased.state == .closed)
         #expect(stepped.takeAnswers().isEmpty)
-        #expect(stepped.connection.exchange?.upstream != nil, "tried again on a fresh connection")
+        #expect(
+            stepped.connection.exchange?.forwarder.upstream != nil,
+            "tried again on a fresh connection")
     }
 
     @Test("behind a read that took all it could ends the connection", arguments: [0, 1])

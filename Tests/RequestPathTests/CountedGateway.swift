@@ -12,9 +12,9 @@ final class CountedGateway {
     static let isInstalled =
         (try? ChildProcess.run("valgrind", ["--version"]))?.status == .exited(0)
 
-    /// The function that ends every exchange, `Exchange.recordAccess`: what was counted is written
+    /// The function that ends every exchange, `Recorder.recordAccess`: what was counted is written
     /// whenever it returns.
-    private static let mark = "$s7Gateway8ExchangeC12recordAccess*"
+    private static let mark = "$s7Gateway8RecorderV12recordAccess*"
 
     /// The function that runs what is due, `EventLoop.Timer.fire`: a busy machine runs more of it
     /// between two exchanges, so that it does not count.

@@ -44,33 +44,35 @@ struct InstructionTests {
         "read the head": Stage(
             "$s4HTTP11RequestHeadV5parse", plain: 18_821, assertion: 67_218, token: 39_465),
         "match the route": Stage(
-            "$s7Gateway8ExchangeC10matchRoute", plain: 24_602, assertion: 27_207, token: 26_064),
+            "$s7Gateway13RequestIntakeV10matchRoute", plain: 24_602, assertion: 27_207,
+            token: 26_064),
         "decide the policy": Stage(
-            "$s7Gateway8ExchangeC12decidePolicy", plain: 9561, assertion: 28_766, token: 25_064),
+            "$s7Gateway5JudgeV12decidePolicy", plain: 9561, assertion: 28_766, token: 25_064),
         "digest the body": Stage(
-            "$s7Gateway8ExchangeC11receiveBody", plain: 0, assertion: 11_461, token: 0),
+            "$s7Gateway13RequestIntakeV11receiveBody", plain: 0, assertion: 11_461, token: 0),
         "read the proof": Stage(
-            "$s7Gateway8ExchangeC9readProof", plain: 0, assertion: 234_535, token: 30_399),
+            "$s7Gateway6ProverV9readProof", plain: 0, assertion: 234_535, token: 30_399),
         "authenticate": Stage(
-            "$s7Gateway8ExchangeC12authenticate", plain: 0, assertion: 45_000, token: 17_208),
+            "$s7Gateway6ProverV12authenticate", plain: 0, assertion: 45_000, token: 17_208),
         "advance the counter": Stage(
-            "$s7Gateway8ExchangeC14advanceCounter", plain: 734, assertion: 40_099, token: 8724),
+            "$s7Gateway15AssertionProverV14advanceCounter", plain: 734, assertion: 40_099,
+            token: 8724),
         "rewrite the headers": Stage(
-            "$s7Gateway8ExchangeC14rewriteHeaders", plain: 29_054, assertion: 66_217,
+            "$s7Gateway12HeadRewriterV14rewriteHeaders", plain: 29_054, assertion: 66_217,
             token: 49_048),
         "lease an upstream": Stage(
-            "$s7Gateway8ExchangeC13leaseUpstream", plain: 10_762, assertion: 10_656,
+            "$s7Gateway9ForwarderV13leaseUpstream", plain: 10_762, assertion: 10_656,
             token: 10_762),
         "send, and wait": Stage(
-            "$s7Gateway8ExchangeC13relayResponse", plain: 10_276, assertion: 10_319,
+            "$s7Gateway9ForwarderV13relayResponse", plain: 10_276, assertion: 10_319,
             token: 10_293),
         "read the answer's head": Stage(
             "$s4HTTP12ResponseHeadV5parse", plain: 20_639, assertion: 20_639, token: 20_639),
         "relay the answer's head": Stage(
-            "$s7Gateway8ExchangeC16upstreamSentHead", plain: 21_080, assertion: 64_942,
+            "$s7Gateway9ForwarderV16upstreamSentHead", plain: 21_080, assertion: 64_942,
             token: 65_604),
         "record the access": Stage(
-            "$s7Gateway8ExchangeC12recordAccess", plain: 131_981, assertion: 173_378,
+            "$s7Gateway8RecorderV12recordAccess", plain: 131_981, assertion: 173_378,
             token: 170_111),
         "end the exchange": Stage(
             "$s7Gateway8ExchangeC5reset", plain: 9823, assertion: 13_074, token: 12_918),

@@ -48,7 +48,8 @@ struct HeaderPageTests {
             try words(
                 "Sources/Gateway/Exchange/Question/CheckQuestion.swift", /X-Attest-Body: (\w+)/))
         let results =
-            try words("Sources/Gateway/Exchange/TellVerdict.swift", /X-Attest-Result: (\w+)/)
+            try words(
+                "Sources/Gateway/Exchange/Forwarder/TellVerdict.swift", /X-Attest-Result: (\w+)/)
             + words("Sources/Judgement/Shortfall.swift", /case \.\w+: "(\w+)"/)
         #expect(Set(results).count == 6)
         let categories = try words(

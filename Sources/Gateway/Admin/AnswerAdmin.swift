@@ -38,7 +38,7 @@ enum AdminPage: String {
 }
 
 /// The admin listener: health, metrics and a status page. Nothing here reaches an upstream.
-extension Exchange {
+extension AdminDesk {
     func answerAdmin(path: Span<UInt8>) throws(Refusal) -> Step {
         let audience = client.listener.audience
         if audience == .administrators { return try beginAdministration(path: path) }
@@ -53,29 +53,29 @@ extension Exchange {
         guard head.methodKind == .get || head.methodKind == .head else {
             throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
         }
-        judgement.answer()
+        judge.answer()
         guard !page.isForBrowsers || isOwnHost else {
-            return answer(
+            return exchange.answer(
                 text(
                     421,
                     "This page is shown under an address, localhost and the names of admin.hosts: "
                         + "a stranger may have led you here.\n"))
         }
         switch page {
-        case .liveness: return answer(text(200, "ok\n"))
-        case .readiness: return answer(readiness())
+        case .liveness: return exchange.answer(text(200, "ok\n"))
+        case .readiness: return exchange.answer(readiness())
         case .metrics:
             let page = MetricsPage.text(worker.hub, site: site)
-            return answer(
+            return exchange.answer(
                 LocalResponse(
                     status: 200, contentType: PrometheusText.contentType,
                     body: page.readable.array))
-        case .identityKeys: return answer(try keySet())
-        case .status: return answer(statusPage())
-        case .statusStyle: return answer(statusStyle())
-        case .statusScript: return answer(statusScript())
-        case .statusDocument: return answer(statusDocument())
-        case .refusals: return answer(refusalsDocument())
+        case .identityKeys: return exchange.answer(try endpoints.keySet())
+        case .status: return exchange.answer(statusPage())
+        case .statusStyle: return exchange.answer(statusStyle())
+        case .statusScript: return exchange.answer(statusScript())
+        case .statusDocument: return exchange.answer(statusDocument())
+        case .refusals: return exchange.answer(refusalsDocument())
         }
     }
 

@@ -10,7 +10,7 @@ import Policy
 import Settings
 
 /// The admin API: keys, rollouts and the audit log for operators' programs, which show a token.
-extension Exchange {
+extension AdminDesk {
     /// A thousand key ids, with room.
     static let administrationByteCountMax = 64 * 1024
     /// Keys of one request. They are changed in one transaction, for which gateways wait.
@@ -33,10 +33,11 @@ extension Exchange {
             throw Refusal(
                 .notFound, .admin, explanation: "The admin API has nothing under this path.")
         }
-        own.administration = AdministrationRequest(
+        administration = AdministrationRequest(
             resource: resource,
             author: AuditAuthor(
-                way: .api, name: token.name, origin: peerText, requestID: requestIDText))
+                way: .api, name: token.name, origin: exchange.peerText,
+                requestID: exchange.requestIDText))
         let isRead = head.methodKind == .get || head.methodKind == .head
         guard resource.isChange ? head.methodKind == .post : isRead else {
             throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
@@ -63,7 +64,8 @@ extension Exchange {
     }
 
     private func refuseAdministration() -> Step {
-        worker.log.repeatedEvent("admin_api_denied", "from \(peerText): no token, or a wrong one")
+        worker.log.repeatedEvent(
+            "admin_api_denied", "from \(exchange.peerText): no token, or a wrong one")
         let network = client.peer?.ipv6Form?.limitedNetwork
         let wait = network.flatMap {
             worker.hub.rateLimiter.take(Self.failedTokens, $0, now: worker.loop.now)
@@ -72,45 +74,45 @@ extension Exchange {
             var response = administrationProblem(
                 401, "unauthorized", "the request shows no token of admin.api.token_file")
             response.fields.append(("WWW-Authenticate", Array("Bearer".utf8)))
-            return answer(response)
+            return exchange.answer(response)
         }
         var response = administrationProblem(
             429, "rate_limited", "too many wrong tokens came from this address")
         let seconds = "\(wait / 1_000_000_000 + 1)"
         response.fields.append(("Retry-After", Array(seconds.utf8)))
-        return answer(response)
+        return exchange.answer(response)
     }
 
     /// The body has come: reads what is asked, and has it done.
     func administer() throws(Refusal) -> Step {
-        judgement.answer()
-        guard let request = own.administration, let access = worker.hub.administration else {
+        judge.answer()
+        guard let request = administration, let access = worker.hub.administration else {
             throw Refusal(.notFound, .admin)
         }
         let call: AdministrationCall
         do throws(AdministrationFault) {
             call = try administrationCall(request.resource)
         } catch {
-            return answer(administrationProblem(400, "bad_request", error.text))
+            return exchange.answer(administrationProblem(400, "bad_request", error.text))
         }
         let job = AdministrationJob(
             call: call, author: request.author, site: site, access: access,
             floors: worker.hub.floors)
-        guard worker.administer(job.run, for: self) else {
+        guard worker.administer(job.run, for: exchange) else {
             var response = administrationProblem(
                 503, "gateway_busy", "as many requests are under way as may be")
             response.fields.append(("Retry-After", Array("1".utf8)))
-            return answer(response)
+            return exchange.answer(response)
         }
         return .wait
     }
 
     /// Another thread has done it, or has failed to.
     func administrationEnded(_ result: AdministrationAnswer) {
-        worker.meter.resumed(phase)
-        _ = answer(response(result))
-        phase = .recordAccess
-        advance()
+        worker.meter.resumed(exchange.phase)
+        _ = exchange.answer(response(result))
+        exchange.phase = .recordAccess
+        exchange.advance()
     }
 
     private func administrationCall(
@@ -145,8 +147,8 @@ extension Exchange {
     /// `{"key_ids": [...]}`, and nothing else: a member that is not understood might have been
     /// meant to leave keys out.
     private func administeredKeys() throws(AdministrationFault) -> [KeyID] {
-        let limit = bodyByteCountMax
-        let value = body.withMemory { json in
+        let limit = intake.bodyByteCountMax
+        let value = intake.body.withMemory { json in
             try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
         guard let members = value?.objectValue, members.count == 1,
@@ -170,7 +172,7 @@ extension Exchange {
     private func administrationProblem(
         _ status: UInt16, _ code: String, _ detail: String
     ) -> LocalResponse {
-        response(AdministrationProblem.answer(status, code, detail, requestIDText))
+        response(AdministrationProblem.answer(status, code, detail, exchange.requestIDText))
     }
 
     private func response(_ result: AdministrationAnswer) -> LocalResponse {

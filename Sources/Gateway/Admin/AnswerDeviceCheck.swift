@@ -12,7 +12,7 @@ import Settings
 
 /// `POST /device-check/query`, `/update` and `/validate`: Apple's two bits, by the names that the
 /// configuration gives them. Only for whoever has the secret.
-extension Exchange {
+extension AdminDesk {
     /// A token of DeviceCheck and a few words.
     static let deviceActionByteCountMax = 16 * 1024
 
@@ -22,12 +22,12 @@ extension Exchange {
             throw Refusal(.notFound, .deviceCheckPath)
         }
         guard isAuthorized(by: secret) else {
-            judgement.answer()
+            judge.answer()
             var response = deviceError(401, "unauthorized")
             response.fields.append(("WWW-Authenticate", Array("Bearer".utf8)))
-            return answer(response)
+            return exchange.answer(response)
         }
-        own.inquiry = DeviceInquiry(action: action)
+        inquiry = DeviceInquiry(action: action)
         guard head.methodKind == .post else {
             throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
         }
@@ -59,52 +59,52 @@ extension Exchange {
     /// The body has come: puts its question to Apple. Where it names a key, the registry must know
     /// that first: what would be said of it could not be kept.
     func readInquiry() throws(Refusal) -> Step {
-        judgement.answer()
-        guard let inquiry = own.inquiry, let settings = site.settings.deviceCheck else {
+        judge.answer()
+        guard let inquiry = inquiry, let settings = site.settings.deviceCheck else {
             throw Refusal(.notFound, .deviceCheckPath)
         }
-        let limit = bodyByteCountMax
-        let body = body.withMemory { json in
+        let limit = intake.bodyByteCountMax
+        let body = intake.body.withMemory { json in
             try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
         let order: DeviceOrder
         do throws(DeviceOrder.Fault) {
             order = try DeviceOrder(body, of: inquiry.action, settings)
         } catch {
-            return answer(deviceError(400, "bad_request", error.text))
+            return exchange.answer(deviceError(400, "bad_request", error.text))
         }
-        self.own.inquiry?.order = order
+        self.inquiry?.order = order
         guard let keyID = order.keyID else { return try ask(order) }
-        try worker.lookUpKey(for: self, keyID, as: .inquiredKey)
+        try worker.lookUpKey(for: exchange, keyID, as: .inquiredKey)
         return .wait
     }
 
     /// The registry has told whether it knows the key.
     func askAboutInquiredDevice() throws(Refusal) -> Step {
-        guard let order = own.inquiry?.order else { throw Refusal(.internalFailure, .endpoint) }
-        guard let key = known.key, key.status != .erased else {
-            return answer(
+        guard let order = inquiry?.order else { throw Refusal(.internalFailure, .endpoint) }
+        guard let key = prover.known.key, key.status != .erased else {
+            return exchange.answer(
                 deviceError(404, "key_unknown", "the key is not enrolled: Apple was not asked"))
         }
         return try ask(order)
     }
 
     private func ask(_ order: DeviceOrder) throws(Refusal) -> Step {
-        try worker.ask(order.kind, order.token, for: self)
+        try worker.ask(order.kind, order.token, for: exchange)
         return .wait
     }
 
     /// Apple's word has come.
     func deviceReplied(_ reply: DeviceReply) {
-        if case .judged(let verdict) = reply { return deviceWasJudged(verdict) }
-        worker.meter.resumed(phase)
+        if case .judged(let verdict) = reply { return prover.deviceWasJudged(verdict) }
+        worker.meter.resumed(exchange.phase)
         if case .changed = reply { noteDeviceUpdate() }
-        guard let keyID = own.inquiry?.order?.keyID, let bits = reply.bits else {
+        guard let keyID = inquiry?.order?.keyID, let bits = reply.bits else {
             return end(reply)
         }
-        own.inquiry?.reply = reply
+        inquiry?.reply = reply
         do throws(Refusal) {
-            try worker.keep(bits, of: keyID, for: self)
+            try worker.keep(bits, of: keyID, for: exchange)
         } catch {
             registryFailed()
         }
@@ -112,7 +112,7 @@ extension Exchange {
 
     /// Apple has changed what it keeps: the audit log is to have it, whatever becomes of the rest.
     private func noteDeviceUpdate() {
-        guard let order = own.inquiry?.order, case .change(let bit0, let bit1, _) = order.kind,
+        guard let order = inquiry?.order, case .change(let bit0, let bit1, _) = order.kind,
             let names = site.settings.deviceCheck?.bitNames,
             let access = worker.hub.administration
         else { return }
@@ -123,8 +123,8 @@ extension Exchange {
             .updateDeviceBits, order.keyID?.base64 ?? "", outcome: "done",
             detail: changes.joined(separator: ", "))
         let author = AuditAuthor(
-            way: .api, name: "device_check.admin_secret_file", origin: peerText,
-            requestID: requestIDText)
+            way: .api, name: "device_check.admin_secret_file", origin: exchange.peerText,
+            requestID: exchange.requestIDText)
         worker.note(
             AdministrationJob(
                 call: .note(note), author: author, site: site, access: access,
@@ -136,7 +136,7 @@ extension Exchange {
     func bitsWereKept(_ result: Result<Bool, StoreError>) {
         switch result {
         case .success(true):
-            if let reply = own.inquiry?.reply { end(reply) }
+            if let reply = inquiry?.reply { end(reply) }
         case .success(false):
             end(deviceError(404, "key_unknown", "Apple answered, but the key was erased meanwhile"))
         case .failure(let error):
@@ -147,7 +147,7 @@ extension Exchange {
 
     /// It does not answer, or not in time.
     func registryFailed() {
-        let isApplesDone = own.inquiry?.reply != nil
+        let isApplesDone = inquiry?.reply != nil
         end(
             deviceError(
                 503, "store_unavailable",
@@ -158,14 +158,14 @@ extension Exchange {
     }
 
     private func end(_ reply: DeviceReply) {
-        guard let inquiry = own.inquiry, let settings = site.settings.deviceCheck else { return }
+        guard let inquiry = inquiry, let settings = site.settings.deviceCheck else { return }
         end(response(to: inquiry.action, reply, settings))
     }
 
     private func end(_ response: LocalResponse) {
-        _ = answer(response)
-        phase = .recordAccess
-        advance()
+        _ = exchange.answer(response)
+        exchange.phase = .recordAccess
+        exchange.advance()
     }
 
     private func response(

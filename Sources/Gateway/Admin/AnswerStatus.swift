@@ -4,7 +4,7 @@ import JSON
 import Judgement
 
 /// The status page, its parts, and the documents that it shows.
-extension Exchange {
+extension AdminDesk {
     func statusPage() -> LocalResponse {
         var response = statusFile(
             "text/html; charset=utf-8",

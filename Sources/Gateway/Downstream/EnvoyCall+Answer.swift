@@ -29,8 +29,8 @@ extension EnvoyCall: ResponseSink {
 
     func respond(_ response: LocalResponse) {
         guard let exchange, state == .deciding else { return }
-        let told = exchange.toldFields(of: response)
-        guard exchange.arrival.question?.isAllowed == true else {
+        let told = exchange.checkCall.toldFields(of: response)
+        guard exchange.checkCall.question?.isAllowed == true else {
             state = .ended
             send(
                 service == .check
@@ -40,7 +40,8 @@ extension EnvoyCall: ResponseSink {
                         status: response.status, headers: told, body: response.body))
             return finish(GRPCStatus(.ok))
         }
-        let removed = exchange.namesForEnvoyToRemove(besides: response.verdict.map(\.name))
+        let removed = exchange.checkCall.namesForEnvoyToRemove(
+            besides: response.verdict.map(\.name))
         let ours = told.filter { Self.isOurs($0.name) }
         if service == .check {
             state = .ended
@@ -66,7 +67,7 @@ extension EnvoyCall: ResponseSink {
         // The record has been written, so that it is not missed there.
         if state == .relaying {
             answer.body = worker.exchanges.emptyBody
-            swap(&exchange.body, &answer.body)
+            exchange.intake.swapBody(&answer.body)
             answer.body.tell(self)
         }
         worker.giveBack(exchange)

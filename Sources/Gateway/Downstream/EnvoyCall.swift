@@ -117,7 +117,9 @@ final class EnvoyCall: ClientStream {
 
     func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool) {
         if state != .ended { messages.append(bytes) }
-        guard state == .deciding, exchange?.holdsClientBack() == true else { return (nil, false) }
+        guard state == .deciding, exchange?.intake.holdsClientBack() == true else {
+            return (nil, false)
+        }
         keptByteCount += bytes.count
         return (nil, true)
     }
@@ -166,7 +168,7 @@ final class EnvoyCall: ClientStream {
 
     func clientEnded() {
         guard session.isOpen(id) else { return }
-        if isClientEnded, exchange?.endsWithClient != true { return }
+        if isClientEnded, exchange?.intake.endsWithClient != true { return }
         lose()
     }
 
@@ -176,7 +178,8 @@ final class EnvoyCall: ClientStream {
         switch state {
         case .asking: deadline.set(afterNanoseconds: worker.site.timeouts.requestBody)
         case .deciding:
-            guard let exchange, !exchange.intake.isComplete, let patience = exchange.bodyPatience
+            guard let exchange, !exchange.intake.isComplete,
+                let patience = exchange.intake.bodyPatience
             else { return deadline.clear() }
             deadline.set(afterNanoseconds: patience)
         case .relaying, .ended: break
@@ -191,10 +194,10 @@ final class EnvoyCall: ClientStream {
         let question = try EnvoyCheck.read(message.span)
         ask(question.asked, isWhole: question.body.isEmpty)
         guard !question.body.isEmpty, let exchange, exchange.phase == .digestBody else { return }
-        if let refusal = exchange.receiveBody(message.span.extracting(question.body)) {
+        if let refusal = exchange.intake.receiveBody(message.span.extracting(question.body)) {
             exchange.refuse(refusal)
         } else {
-            exchange.endBody()
+            exchange.intake.endBody()
         }
     }
 
@@ -217,16 +220,16 @@ final class EnvoyCall: ClientStream {
             ask(asked, isWhole: !answer.hasBody)
         case .requestBody(let range, let isEnd) where state == .deciding && answer.hasBody:
             guard let exchange, !exchange.intake.isComplete else { throw Self.outOfPlace }
-            if let refusal = exchange.receiveBody(message.span.extracting(range)) {
+            if let refusal = exchange.intake.receiveBody(message.span.extracting(range)) {
                 exchange.refuse(refusal)
             } else if isEnd {
-                exchange.endBody()
+                exchange.intake.endBody()
             }
         case .requestTrailers(let fields) where state == .deciding && answer.hasBody:
             guard let exchange, !exchange.intake.isComplete else { throw Self.outOfPlace }
             let reserved = worker.site.fieldNames.reserved
             answer.trailersRemoved = fields.map(\.name).filter { reserved.contains($0.span) }
-            exchange.endBody()
+            exchange.intake.endBody()
         case .responseHead(let status, let fields) where state == .allowed || state == .relaying:
             tellResponse(status, fields)
         case .responseHead(let status, let fields) where state == .asking || state == .deciding:
@@ -262,16 +265,15 @@ final class EnvoyCall: ClientStream {
         state = .deciding
         let exchange = connection.beginExchange()
         exchange.downstream = self
-        exchange.intake.isComplete = isWhole
-        exchange.intake.startedAt = exchange.arrival.startedAt
+        exchange.intake.beginBody(at: exchange.arrival.startedAt, isComplete: isWhole)
         self.exchange = exchange
         do throws(Refusal) {
-            try exchange.become(asked, answered: .inMessages)
+            try exchange.checkCall.become(asked, answered: .inMessages)
             answer.asksForPage =
-                exchange.head.methodKind == .get || exchange.head.methodKind == .head
+                exchange.intake.head.methodKind == .get || exchange.intake.head.methodKind == .head
             exchange.advance()
         } catch {
-            exchange.refuseHead(error)
+            exchange.intake.refuseHead(error)
         }
     }
 

@@ -32,7 +32,7 @@ extension HTTP1Connection {
 
     private func farewellIsOver() {
         ending = .atOnce
-        guard let exchange, exchange.tunnel.isOpen else { return drain() }
+        guard let exchange, exchange.forwarder.tunnel.isOpen else { return drain() }
         let end = DelayedCall(wheel: worker.deadlines) { [unowned self] in endTunnel() }
         end.set(afterNanoseconds: worker.site.settings.timeouts.tunnelDrain.wholeNanoseconds)
         farewell = end
@@ -44,7 +44,7 @@ extension HTTP1Connection {
         case .idle where output.isEmpty: close()
         case .readingHead where output.isEmpty: lose()
         case .idle, .readingHead: finish()
-        case .exchanging: if exchange?.tunnel.isOpen == true { endTunnel() }
+        case .exchanging: if exchange?.forwarder.tunnel.isOpen == true { endTunnel() }
         case .finishing, .lingering, .closed: break
         }
     }

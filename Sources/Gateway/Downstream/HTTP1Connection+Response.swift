@@ -37,18 +37,18 @@ extension HTTP1Connection: ResponseSink {
             output.append("\r\n")
         }
         response.appendFields(to: &output)
-        exchange.appendRequestIDLine(isOfRoute: response.isOfRoute, to: &output)
-        if response.isOfRoute, let edits = exchange.match.handling?.responseEdits {
-            exchange.append(edits, to: &output)
+        exchange.recorder.appendRequestIDLine(isOfRoute: response.isOfRoute, to: &output)
+        if response.isOfRoute, let edits = exchange.intake.match.handling?.responseEdits {
+            exchange.rewriter.append(edits, to: &output)
         }
-        output.append(attestation: exchange.personalFields(in: response), of: exchange)
+        output.append(attestation: exchange.recorder.personalFields(in: response), of: exchange)
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             output.append(contentLength: UInt64(response.body.count))
         }
         appendConnection(exchange)
         output.append("\r\n")
-        if !exchange.isAnswerBodiless { output.append(response.body) }
+        if !exchange.checkCall.isAnswerBodiless { output.append(response.body) }
     }
 
     /// An answer given before the body was read ends the connection, unless what is left is small:
@@ -69,7 +69,7 @@ extension HTTP1Connection: ResponseSink {
     }
 
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
-        guard exchange.head.version == .http11, state == .exchanging else { return }
+        guard exchange.intake.head.version == .http11, state == .exchanging else { return }
         output.append(statusLine: head.status, reason: bytes.extracting(head.reason))
         appendFields(
             head, bytes: bytes, hasTrailers: false, of: exchange)
@@ -82,17 +82,17 @@ extension HTTP1Connection: ResponseSink {
         guard state == .exchanging else { return true }
         output.reserve(bytes.count + 256)
         output.append(statusLine: head.status, reason: bytes.extracting(head.reason))
-        let edits = exchange.match.handling?.responseEdits
+        let edits = exchange.intake.match.handling?.responseEdits
         let isDelimited = head.framing == .chunked || head.framing == .untilClose
-        let takesTrailers = isDelimited && exchange.takesTrailers
+        let takesTrailers = isDelimited && exchange.recorder.takesTrailers
         if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, of: exchange) {
             worker.clock.appendDateLine(to: &output)
         }
-        if let version = exchange.answerVersion { output.append(via: version) }
-        exchange.appendRequestIDLine(isOfRoute: true, to: &output)
-        if let edits { exchange.append(edits, to: &output) }
+        if let version = exchange.rewriter.answerVersion { output.append(via: version) }
+        exchange.recorder.appendRequestIDLine(isOfRoute: true, to: &output)
+        if let edits { exchange.rewriter.append(edits, to: &output) }
         output.append(
-            attestation: exchange.personalFields(in: head, bytes: bytes), of: exchange)
+            attestation: exchange.recorder.personalFields(in: head, bytes: bytes), of: exchange)
         switch head.framing {
         case .none:
             responseFraming = .length
@@ -104,7 +104,7 @@ extension HTTP1Connection: ResponseSink {
             responseFraming = .length
             output.append(contentLength: length)
         case .chunked, .untilClose:
-            if exchange.head.version == .http11 {
+            if exchange.intake.head.version == .http11 {
                 responseFraming = takesTrailers ? .chunkedWithTrailers : .chunked
                 output.append("Transfer-Encoding: chunked\r\n")
             } else {
@@ -148,13 +148,13 @@ extension HTTP1Connection: ResponseSink {
     func resumeUpstream() {
         guard isUpstreamPaused, output.isEmpty, state == .exchanging else { return }
         isUpstreamPaused = false
-        exchange?.clientIsReady()
+        exchange?.forwarder.clientIsReady()
     }
 
     func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {
         guard responseFraming == .chunkedWithTrailers else { return }
         ChunkedEncoder.appendLastChunk(to: &output)
-        exchange.forEachTrailer(of: trailers) { field, bytes in
+        exchange.recorder.forEachTrailer(of: trailers) { field, bytes in
             output.append(line: field, of: bytes)
         }
         output.append("\r\n")
@@ -179,25 +179,25 @@ extension HTTP1Connection: ResponseSink {
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, hasTrailers: Bool,
         of exchange: Exchange
     ) -> Bool {
-        exchange.forEachField(of: head, bytes, hasTrailers: hasTrailers) { field, bytes in
+        exchange.recorder.forEachField(of: head, bytes, hasTrailers: hasTrailers) { field, bytes in
             output.append(line: field, of: bytes)
         }
     }
 
     private func appendConnection(_ exchange: Exchange) {
-        if exchange.tunnel.isOpen {
+        if exchange.forwarder.tunnel.isOpen {
             isPersistent = false
             output.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
             if ending == .atOnce { endTunnelSoon() }
             return
         }
         // The client may have sent what was meant for a tunnel: it must not be read as requests.
-        if worker.endsConnections || ending != .none || exchange.tunnel.isAsked {
+        if worker.endsConnections || ending != .none || exchange.forwarder.tunnel.isAsked {
             isPersistent = false
         }
         if !isPersistent {
             output.append("Connection: close\r\n")
-        } else if exchange.head.version == .http10 {
+        } else if exchange.intake.head.version == .http10 {
             output.append("Connection: keep-alive\r\n")
         }
     }
@@ -207,11 +207,11 @@ extension ByteBuffer {
     /// Appends what is for this client alone.
     fileprivate mutating func append(attestation fields: PersonalFields, of exchange: Exchange) {
         guard fields != .withheld else { return }
-        let challenge = exchange.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || challenge != nil {
+        let challenge = exchange.endpoints.nextChallenge()
+        if fields == .allowedAsPrivate, exchange.judge.judgement.isOutdated || challenge != nil {
             append("Cache-Control: private\r\n")
         }
-        if exchange.judgement.isOutdated { append("X-App-Attest-Action: update_app\r\n") }
+        if exchange.judge.judgement.isOutdated { append("X-App-Attest-Action: update_app\r\n") }
         guard let challenge else { return }
         append("X-App-Attest-Challenge: ")
         exchange.worker.seal(challenge, into: &self)

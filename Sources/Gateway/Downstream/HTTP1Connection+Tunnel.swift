@@ -9,7 +9,7 @@ import TLS
 extension HTTP1Connection: TunnelSink {
     func sendThroughTunnel(_ exchange: Exchange) {
         guard !input.isEmpty else { return }
-        let count = exchange.clientSentThroughTunnel(input.readable)
+        let count = exchange.forwarder.clientSentThroughTunnel(input.readable)
         input.consume(count)
         if !input.isEmpty { transport?.watchChanges() }
     }
@@ -21,16 +21,16 @@ extension HTTP1Connection: TunnelSink {
     }
 
     func endTunnel() {
-        guard let exchange, exchange.tunnel.isOpen else { return }
-        (exchange.upstream as? UpstreamConnection)?.endTunnel(.tunnelDrained)
+        guard let exchange, exchange.forwarder.tunnel.isOpen else { return }
+        (exchange.forwarder.upstream as? UpstreamConnection)?.endTunnel(.tunnelDrained)
     }
 
     func resumeTunnel() {
-        guard state == .exchanging, let exchange, exchange.tunnel.isOpen else { return }
+        guard state == .exchanging, let exchange, exchange.forwarder.tunnel.isOpen else { return }
         sendThroughTunnel(exchange)
         guard input.isEmpty else { return }
         if hasClientEnded {
-            exchange.clientEndedTunnel()
+            exchange.forwarder.clientEndedTunnel()
         } else {
             transport?.enableReading()
         }

@@ -100,7 +100,7 @@ extension HTTP1Connection {
     func checkClient(_ transport: Transport) {
         guard let heldPace else { return }
         guard heldPace.rest(worker, queued: transport.queuedByteCount, isDue: true) > 0 else {
-            exchange?.judgement.note(.check(.slowReader))
+            exchange?.judge.note(.check(.slowReader))
             return lose()
         }
         deadline?.set(at: heldPace.pace.due)

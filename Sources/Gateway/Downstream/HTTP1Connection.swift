@@ -99,7 +99,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
         guard state != .finishing else { return transport.disableReading() }
         guard transport.isReading else {
-            if exchange?.isLeft(by: transport) ?? transport.isGone { lose() }
+            if exchange?.intake.isLeft(by: transport) ?? transport.isGone { lose() }
             return
         }
         switch transport.read(into: &input, atMost: bodyReader.readByteCountMax) {
@@ -117,13 +117,14 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// The client sends no more. Whether it still reads cannot be told: the route decides.
     private func clientEnded() {
         switch state {
-        case .exchanging where bodyReader.isComplete && exchange?.endsWithClient != true: break
+        case .exchanging where bodyReader.isComplete && exchange?.intake.endsWithClient != true:
+            break
         case .idle where !output.isEmpty: if input.isEmpty { state = .finishing }
         default: return lose()
         }
         hasClientEnded = true
         transport?.watchChanges()
-        if let exchange, exchange.tunnel.isOpen { exchange.clientEndedTunnel() }
+        if let exchange, exchange.forwarder.tunnel.isOpen { exchange.forwarder.clientEndedTunnel() }
     }
 
     /// Pipelined requests wait in the buffer, but not without bound.
@@ -171,7 +172,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
             exchange.client.session = transport?.session
         }
-        switch exchange.head.parse(input.readable, limits: exchange.site.headLimits) {
+        switch exchange.intake.head.parse(input.readable, limits: exchange.site.headLimits) {
         case .incomplete:
             // The first head of a connection is timed from its start.
             if isNew, requestCount > 0 { setDeadline(worker.site.timeouts.requestHead) }
@@ -181,22 +182,20 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             countRequest()
             isPersistent = false
             bodyReader.end()
-            exchange.refuseHead(
+            exchange.intake.refuseHead(
                 Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
             return false
         case .complete:
             countRequest()
-            exchange.headStorage.replaceAll(
-                with: input.readable.extracting(0..<exchange.head.byteCount))
-            exchange.head.completeTarget(in: &exchange.headStorage)
-            input.consume(exchange.head.byteCount)
-            bodyReader.begin(exchange.head.framing)
-            exchange.intake.startedAt = worker.loop.now
-            isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
+            exchange.intake.keepHead(
+                input.readable.extracting(0..<exchange.intake.head.byteCount))
+            input.consume(exchange.intake.head.byteCount)
+            bodyReader.begin(exchange.intake.head.framing)
+            isContinueOwed = exchange.intake.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
-                exchange.head.keepAlive && !worker.endsConnections && ending == .none
+                exchange.intake.head.keepAlive && !worker.endsConnections && ending == .none
                 && requestCount < worker.site.settings.limits.requestsPerConnectionMax
-            exchange.intake.isComplete = bodyReader.isComplete
+            exchange.intake.beginBody(at: worker.loop.now, isComplete: bodyReader.isComplete)
             exchange.arrival.mayBeLeft = hasClientEnded
             exchange.advance()
             return true
@@ -214,14 +213,14 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// The exchange is called only when no view into the input is open: its answer may change both.
     private func readBody() -> Bool {
         guard let exchange, !bodyReader.isComplete else {
-            if let exchange, exchange.tunnel.isOpen { sendThroughTunnel(exchange) }
+            if let exchange, exchange.forwarder.tunnel.isOpen { sendThroughTunnel(exchange) }
             return false
         }
         guard !input.isEmpty else {
             awaitBody()
             return false
         }
-        guard !exchange.holdsClientBack() else {
+        guard !exchange.intake.holdsClientBack() else {
             transport?.watchChanges()
             setBodyDeadline()
             return false
@@ -230,17 +229,17 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         switch bodyReader.next(input.readable) {
         case .data(let skip, let count, let isLast):
             input.consume(skip)
-            let refusal = exchange.receiveBody(input.readable.extracting(0..<count))
+            let refusal = exchange.intake.receiveBody(input.readable.extracting(0..<count))
             input.consume(count)
             if let refusal {
                 exchange.refuse(refusal)
             } else if isLast {
-                exchange.endBody()
+                exchange.intake.endBody()
             }
             return true
         case .ended(let consumed):
             input.consume(consumed)
-            exchange.endBody(bodyReader.trailers)
+            exchange.intake.endBody(bodyReader.trailers)
             return true
         case .needsMore(let consumed):
             input.consume(consumed)
@@ -264,7 +263,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// Bounds the wait for more of the body.
     func setBodyDeadline() {
         guard let exchange else { return }
-        if let patience = exchange.bodyPatience {
+        if let patience = exchange.intake.bodyPatience {
             setDeadline(patience)
         } else if transport?.isWriting != true {
             deadline?.clear()

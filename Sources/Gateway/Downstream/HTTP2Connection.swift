@@ -179,7 +179,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// Counts and logs what is no request, and was answered or reset as that.
     func recordFault(_ refusal: Refusal) {
         let exchange = beginExchange()
-        exchange.refuseHead(refusal)
+        exchange.intake.refuseHead(refusal)
         worker.giveBack(exchange)
     }
 

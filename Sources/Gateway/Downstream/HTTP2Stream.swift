@@ -42,22 +42,21 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         guard let exchange else { return }
         // Reset in the same breath: nothing is done for it (CVE-2023-44487).
         guard session.isOpen(id) else { return }
-        exchange.headStorage = event.bytes
+        exchange.intake.replaceHead(with: event.bytes)
         isBodyComplete = event.isEnd
-        exchange.intake.isComplete = event.isEnd
-        exchange.intake.startedAt = exchange.arrival.startedAt
+        exchange.intake.beginBody(at: exchange.arrival.startedAt, isComplete: event.isEnd)
         switch parse(event, exchange) {
         case .refused(let refusal):
-            exchange.refuseHead(Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
+            exchange.intake.refuseHead(Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
         case .complete
-        where exchange.head.byteCount == event.bytes.count
-            && exchange.head.fields.count == event.fieldCount:
-            isContinueOwed = exchange.head.expectsContinue
+        where exchange.intake.head.byteCount == event.bytes.count
+            && exchange.intake.head.fields.count == event.fieldCount:
+            isContinueOwed = exchange.intake.head.expectsContinue
             if !isBodyComplete { awaitBody() }
             exchange.advance()
         case .complete, .incomplete:
             // Another message than the one that was taken apart: it must not pass.
-            exchange.refuseHead(Refusal(.badRequest, .http2Ambiguous))
+            exchange.intake.refuseHead(Refusal(.badRequest, .http2Ambiguous))
         }
     }
 
@@ -65,15 +64,15 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     private func parse(_ event: HeadEvent, _ exchange: Exchange) -> HeadOutcome {
         if event.isTooLarge { return .refused(HTTPRefusal(request: .headTooLarge)) }
         let bytes = event.bytes
-        return exchange.head.parse(bytes.span, limits: exchange.site.headLimits)
+        return exchange.intake.head.parse(bytes.span, limits: exchange.site.headLimits)
     }
 
     /// Hands on the next bytes of the body. The caller refuses: it holds a view into them here.
     func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool) {
         guard let exchange, !isBodyComplete else { return (nil, false) }
         isContinueOwed = false
-        let refusal = exchange.receiveBody(bytes)
-        let isHeldBack = refusal == nil && exchange.holdsClientBack()
+        let refusal = exchange.intake.receiveBody(bytes)
+        let isHeldBack = refusal == nil && exchange.intake.holdsClientBack()
         if isHeldBack { keptByteCount += bytes.count }
         awaitBody()
         return (refusal, isHeldBack)
@@ -110,20 +109,20 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         guard !isBodyComplete else { return }
         isBodyComplete = true
         if !hasAnswer { deadline.clear() }
-        exchange?.endBody(trailers)
+        exchange?.intake.endBody(trailers)
     }
 
     /// The client sends no more: if the request is not whole, it never will be.
     func clientEnded() {
         guard session.isOpen(id) else { return }
-        if isBodyComplete, exchange?.endsWithClient != true { return }
+        if isBodyComplete, exchange?.intake.endsWithClient != true { return }
         lose()
     }
 
     /// Bounds the wait for more of the body.
     private func awaitBody() {
         guard !hasAnswer, !isBodyComplete, let exchange else { return }
-        if let patience = exchange.bodyPatience {
+        if let patience = exchange.intake.bodyPatience {
             deadline.set(afterNanoseconds: patience)
         } else {
             deadline.clear()
@@ -165,7 +164,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         guard session.waitingByteCount(stream: id) > 0 else { return }
         let rest = readerRest(isDue: true)
         guard rest > 0 else {
-            exchange?.judgement.note(.check(.slowReader))
+            exchange?.judge.note(.check(.slowReader))
             return abortResponse()
         }
         deadline.set(at: readerPace.due)
@@ -182,7 +181,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     func clientIsReady() {
         guard isUpstreamPaused else { return }
         isUpstreamPaused = false
-        exchange?.clientIsReady()
+        exchange?.forwarder.clientIsReady()
     }
 }
 
@@ -213,14 +212,16 @@ extension HTTP2Stream: ResponseSink {
             let name = ASCII.lowercased(field.name.span)
             session.fields.append(name.span, field.value.span)
         }
-        if exchange.tellsRequestID(isOfRoute: response.isOfRoute) { appendRequestID(exchange) }
-        if response.isOfRoute { append(exchange.match.handling?.responseEdits, exchange) }
-        appendAttestation(exchange, exchange.personalFields(in: response))
+        if exchange.recorder.tellsRequestID(isOfRoute: response.isOfRoute) {
+            appendRequestID(exchange)
+        }
+        if response.isOfRoute { append(exchange.intake.match.handling?.responseEdits, exchange) }
+        appendAttestation(exchange, exchange.recorder.personalFields(in: response))
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             session.fields.append("content-length", decimal: UInt64(response.body.count))
         }
-        let hasContent = !exchange.isAnswerBodiless && !response.body.isEmpty
+        let hasContent = !exchange.checkCall.isAnswerBodiless && !response.body.isEmpty
         session.submitHead(stream: id, hasContent: hasContent)
         answerBegan()
         if hasContent {
@@ -240,12 +241,12 @@ extension HTTP2Stream: ResponseSink {
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool {
         session.fields.append(":status", decimal: UInt64(head.status))
-        let edits = exchange.match.handling?.responseEdits
+        let edits = exchange.intake.match.handling?.responseEdits
         if !appendFields(head, bytes: bytes, of: exchange) { appendDate() }
-        if let version = exchange.answerVersion { appendVia(version) }
-        if exchange.tellsRequestID() { appendRequestID(exchange) }
+        if let version = exchange.rewriter.answerVersion { appendVia(version) }
+        if exchange.recorder.tellsRequestID() { appendRequestID(exchange) }
         append(edits, exchange)
-        appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
+        appendAttestation(exchange, exchange.recorder.personalFields(in: head, bytes: bytes))
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
         if let length = head.contentLength, head.status != 204 {
             session.fields.append("content-length", decimal: length)
@@ -284,7 +285,7 @@ extension HTTP2Stream: ResponseSink {
 
     func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {
         var hasTrailers = false
-        exchange.forEachTrailer(of: trailers) { field, bytes in
+        exchange.recorder.forEachTrailer(of: trailers) { field, bytes in
             session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
             hasTrailers = true
         }
@@ -343,7 +344,7 @@ extension HTTP2Stream: ResponseSink {
     private func append(_ edits: FieldEdits?, _ exchange: Exchange) {
         guard let edits else { return }
         for line in edits.lines {
-            session.fields.append(line.name.span) { exchange.append(line.value, to: &$0) }
+            session.fields.append(line.name.span) { exchange.rewriter.append(line.value, to: &$0) }
         }
     }
 
@@ -357,9 +358,9 @@ extension HTTP2Stream: ResponseSink {
 
     private func appendRequestID(_ exchange: Exchange) {
         // Of no use to the answers that follow: their table keeps what they share.
-        let name = Exchange.requestIDField
+        let name = Recorder.requestIDField
         session.fields.append(name.span, isIndexed: false) { value in
-            exchange.appendRequestID(to: &value)
+            exchange.rewriter.appendRequestID(to: &value)
         }
     }
 
@@ -369,11 +370,11 @@ extension HTTP2Stream: ResponseSink {
 
     private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
         guard fields != .withheld else { return }
-        let challenge = exchange.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || challenge != nil {
+        let challenge = exchange.endpoints.nextChallenge()
+        if fields == .allowedAsPrivate, exchange.judge.judgement.isOutdated || challenge != nil {
             session.fields.append("cache-control", "private")
         }
-        if exchange.judgement.isOutdated {
+        if exchange.judge.judgement.isOutdated {
             let action = Array("update_app".utf8)
             session.fields.append("x-app-attest-action", action.span)
         }
@@ -387,7 +388,7 @@ extension HTTP2Stream: ResponseSink {
     private func appendFields(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool {
-        exchange.forEachField(of: head, bytes, hasTrailers: true) { field, bytes in
+        exchange.recorder.forEachField(of: head, bytes, hasTrailers: true) { field, bytes in
             session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
         }
     }

@@ -30,7 +30,7 @@ extension ResponseHead {
     }
 }
 
-extension Exchange {
+extension Recorder {
     /// Whether the answer tells the request's id: always, unless the route removes the field from
     /// its answers, or sets another value.
     func tellsRequestID(isOfRoute: Bool = true) -> Bool {
@@ -42,7 +42,7 @@ extension Exchange {
     func appendRequestIDLine(isOfRoute: Bool, to output: inout ByteBuffer) {
         guard tellsRequestID(isOfRoute: isOfRoute) else { return }
         output.append("X-Request-Id: ")
-        appendRequestID(to: &output)
+        rewriter.appendRequestID(to: &output)
         output.append("\r\n")
     }
 

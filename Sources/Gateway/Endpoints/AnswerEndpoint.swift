@@ -9,7 +9,7 @@ import Policy
 import Settings
 
 /// The gateway's own endpoints towards apps.
-extension Exchange {
+extension EndpointDesk {
     func answerEndpoint() throws(Refusal) -> Step {
         switch match.endpoint {
         case .attestChallenge: try answerChallenge(.attestation)
@@ -29,8 +29,8 @@ extension Exchange {
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
         case .identityKeys, .discovery: "GET, HEAD"
         case nil:
-            own.inquiry == nil
-                ? own.administration?.resource.allowedMethods ?? "GET, HEAD" : "POST"
+            adminDesk.inquiry == nil
+                ? adminDesk.administration?.resource.allowedMethods ?? "GET, HEAD" : "POST"
         }
     }
 
@@ -63,7 +63,7 @@ extension Exchange {
                 status: 200, contentType: "text/plain; charset=us-ascii", body: token)
         }
         response.fields.append(("Cache-Control", Array("no-store".utf8)))
-        return answer(response)
+        return exchange.answer(response)
     }
 
     /// What clients have to know about this host.
@@ -77,7 +77,7 @@ extension Exchange {
             body: site.endpoints.discovery.document(ofHostClass: site.routes.hostClass(of: host)))
         // For as long as a reload may take to be noticed; a refusal is told at once all the same.
         response.fields.append(("Cache-Control", Array("public, max-age=300".utf8)))
-        return answer(response)
+        return exchange.answer(response)
     }
 
     /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not. Nil
@@ -133,7 +133,7 @@ extension Exchange {
     func nextChallenge() -> Challenge? {
         // What it brings is for assertions: an enrolment that failed has no use for it.
         guard policy.mode != .off || attestedKeyID != nil else { return nil }
-        let keyID = provenKeyID ?? attestedKeyID
+        let keyID = exchange.provenKeyID ?? attestedKeyID
         return worker.makeChallenge(.assertion, keyID: keyID)
     }
 
@@ -145,5 +145,7 @@ extension Exchange {
     }
 
     /// The key that this exchange has just enrolled.
-    private var attestedKeyID: KeyID? { outcome.decision == .answered ? own.enrolment?.keyID : nil }
+    private var attestedKeyID: KeyID? {
+        exchange.outcome.decision == .answered ? enrolment?.keyID : nil
+    }
 }

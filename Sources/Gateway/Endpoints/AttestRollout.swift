@@ -5,7 +5,7 @@ import Policy
 import Settings
 
 /// The rollout of attestations: `endpoints.attest_rollout`.
-extension Exchange {
+extension EndpointDesk {
     /// Refuses a challenge to installations that the rollout has not reached. By the name that it
     /// gives itself, which outlasts its keys: one that is told to attest again may; else by the key
     /// that it is to be bound to; else by its address, which changes with its network.
@@ -29,7 +29,7 @@ extension Exchange {
 
     private func attestCohort(_ keyID: KeyID?) throws(Refusal) -> Int {
         guard let name = try queried("installation", else: .installation) else {
-            return keyID.map { Rollout.cohort(of: $0.digest) } ?? addressCohort
+            return keyID.map { Rollout.cohort(of: $0.digest) } ?? judge.addressCohort
         }
         guard (1...Self.installationByteCountMax).contains(name.count) else {
             throw Refusal(

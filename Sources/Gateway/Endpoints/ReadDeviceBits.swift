@@ -44,19 +44,19 @@ struct DeviceReading {
 
 /// The two bits of the device behind an attestation, by a DeviceCheck token beside it
 /// (`signals.keys_per_device_bit`).
-extension Exchange {
+extension EndpointDesk {
     /// Asks Apple for the bits, where the enrolment brings a token.
     func readDeviceBits() throws(Refusal) -> Step {
-        let isThere = !uniqueField(site.fieldNames.deviceCheck).isAbsent
+        let isThere = !intake.uniqueField(site.fieldNames.deviceCheck).isAbsent
         guard isThere else { throw Self.missingToken }
-        return try askApple(about: try readDeviceToken().bytes, withBits: true)
+        return try prover.askApple(about: try prover.readDeviceToken().bytes, withBits: true)
     }
 
     /// One token, one key: nor may a request have shown it.
     func spendForEnrolment(_ verdict: DeviceVerdict) throws(Refusal) -> Step {
-        let id = try know(verdict)
-        guard let spending = worker.spendToken(for: self, id) else { return .wait }
-        try checkSpending(spending)
+        let id = try prover.know(verdict)
+        guard let spending = worker.spendToken(for: exchange, id) else { return .wait }
+        try prover.checkSpending(spending)
         return .next
     }
 
@@ -73,7 +73,7 @@ extension Exchange {
                 worker.meter.enrols(outcome, nil)
                 throw error
             }
-            if outcome != .missing { judgement.note(error.cause) }
+            if outcome != .missing { judge.note(error.cause) }
             // Nobody gains by a bit that is set, whoever has shown the token before.
             reading = DeviceReading(
                 outcome: outcome, bits: deviceBits == .neverSet ? nil : deviceBits)
@@ -82,7 +82,7 @@ extension Exchange {
     }
 
     private var deviceBits: DeviceBits? {
-        if case .deviceToken(let token) = proof { token.bits } else { nil }
+        if case .deviceToken(let token) = prover.proof { token.bits } else { nil }
     }
 
     private static let missingToken = Refusal(

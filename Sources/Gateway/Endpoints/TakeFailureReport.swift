@@ -5,12 +5,12 @@ import Judgement
 import Telemetry
 
 /// `POST /attest/failure`: what failed in an app, for apps that send no other request.
-extension Exchange {
+extension EndpointDesk {
     func takeFailureReport() throws(Refusal) -> Step {
         let sent = try sentReport()
         switch sent {
-        case .success(let report): try count(report)
-        case .failure: try count(.unreadable)
+        case .success(let report): try limiter.count(report)
+        case .failure: try limiter.count(.unreadable)
         }
         do throws(FailureReport.Fault) {
             if let fault = try sent.get().fault { throw fault }
@@ -19,14 +19,14 @@ extension Exchange {
         }
         var response = LocalResponse(status: 204)
         response.fields.append(("Cache-Control", Array("no-store".utf8)))
-        return answer(response)
+        return exchange.answer(response)
     }
 
     private typealias Sent = Result<FailureReport, FailureReport.Fault>
 
     /// The report in the body, or in the header where there is no body.
     private func sentReport() throws(Refusal) -> Sent {
-        guard body.byteCount > 0 else {
+        guard intake.body.byteCount > 0 else {
             return Sent { () throws(FailureReport.Fault) in
                 guard let header = head.failureReport else {
                     throw FailureReport.Fault("Neither the body nor the header has a report.")
@@ -34,7 +34,7 @@ extension Exchange {
                 return try FailureReport(header: headBytes.span.extracting(header))
             }
         }
-        return body.withMemory { json in
+        return intake.body.withMemory { json in
             Sent { () throws(FailureReport.Fault) in try Self.report(in: json) }
         }
     }

@@ -11,24 +11,24 @@ import Policy
 import Settings
 
 /// `POST /attest/verify`: enrols a key that Apple vouches for.
-extension Exchange {
+extension EndpointDesk {
     /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
     func verifyAttestation() throws(Refusal) -> Step {
-        own.enrolment = try verifiedEnrolment()
+        enrolment = try verifiedEnrolment()
         return site.signals?.deviceBits == nil
             ? try enrol(nil) : try enrolling(readDeviceBits)
     }
 
     /// Has the registry keep the key, with what is known of its device.
     func enrol(_ reading: DeviceReading?) throws(Refusal) -> Step {
-        guard var enrolment = own.enrolment else { return .next }
+        guard var enrolment = enrolment else { return .next }
         if let reading {
             worker.meter.enrols(reading.outcome, reading.bits)
-            if let bits = reading.bits { try judgeEnrolment(bits) }
+            if let bits = reading.bits { try judge.judgeEnrolment(bits) }
             enrolment.record.deviceBits = reading.bits
-            self.own.enrolment = enrolment
+            self.enrolment = enrolment
         }
-        try worker.enrol(self, enrolment.record, challenge: enrolment.challenge)
+        try worker.enrol(exchange, enrolment.record, challenge: enrolment.challenge)
         return .wait
     }
 
@@ -36,7 +36,7 @@ extension Exchange {
         let request = try attestationRequest()
         let (challenge, hashed, other) = try attestationChallenge(
             request.challenge, keyID: request.keyID)
-        try judgeAttestation()
+        try judge.judgeAttestation()
         let verified = try verify(request, hashed: hashed, other: other)
         var record = KeyRecord(
             keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
@@ -66,12 +66,12 @@ extension Exchange {
                     upTo: worker.wallMilliseconds / 1000,
                     skewSeconds: site.settings.trust.clockSkew.components.seconds))
             guard verified.fields.kind == .attest else {
-                judgement.note(.check(.receiptType))
+                judge.note(.check(.receiptType))
                 return nil
             }
             return (receipt, verified.fields)
         } catch {
-            judgement.note(.receiptFailed(error))
+            judge.note(.receiptFailed(error))
             return nil
         }
     }
@@ -84,8 +84,8 @@ extension Exchange {
 
     /// The members of the body: `key_id`, `attestation`, `challenge`, all base64 text.
     private func attestationRequest() throws(Refusal) -> AttestationRequest {
-        let limit = bodyByteCountMax
-        let members = body.withMemory { json in Self.members(of: json, byteCountMax: limit) }
+        let limit = intake.bodyByteCountMax
+        let members = intake.body.withMemory { json in Self.members(of: json, byteCountMax: limit) }
         guard let members else {
             throw Refusal(
                 .badRequest, .bodyNotJSON, explanation: "The body is not one JSON object.")
@@ -166,26 +166,28 @@ extension Exchange {
 
     /// The registry's answer, after the commit.
     func enrolmentEnded(_ result: Result<EnrolmentOutcome, StoreError>, number: UInt64) {
-        guard number == self.number, let enrolment = own.enrolment else { return }
-        worker.meter.resumed(phase)
+        guard number == exchange.number, let enrolment = enrolment else { return }
+        worker.meter.resumed(exchange.phase)
         switch result {
         case .success(.enrolled), .success(.alreadyEnrolled):
-            if case .success(.enrolled) = result { countAttestation(enrolment.record.deviceBits) }
+            if case .success(.enrolled) = result {
+                judge.countAttestation(enrolment.record.deviceBits)
+            }
             worker.keyCache.invalidate([enrolment.keyID])
             switch enrolment.macSecurity {
             case .notMac: break
             case .full: worker.meter.add(.macsWithFullSecurity)
             case .reduced: worker.meter.add(.macsWithReducedSecurity)
             }
-            _ = answer(attested(enrolment))
-            phase = .recordAccess
-            advance()
-        case .success(.revoked): refuse(Refusal(.keyRevoked))
-        case .success(.erased): refuse(Refusal(.attestationInvalid, .erased))
-        case .success(.challengeSpent): refuse(Refusal(.challengeExpired, .spent))
+            _ = exchange.answer(attested(enrolment))
+            exchange.phase = .recordAccess
+            exchange.advance()
+        case .success(.revoked): exchange.refuse(Refusal(.keyRevoked))
+        case .success(.erased): exchange.refuse(Refusal(.attestationInvalid, .erased))
+        case .success(.challengeSpent): exchange.refuse(Refusal(.challengeExpired, .spent))
         case .failure(let error):
             worker.log.repeatedEvent("registry_failed", error.description)
-            refuse(Refusal(error))
+            exchange.refuse(Refusal(error))
         }
     }
 

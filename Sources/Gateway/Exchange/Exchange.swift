@@ -26,49 +26,28 @@ final class Exchange {
     /// Tells late replies of stores apart: an exchange that was reused has another number.
     var number: UInt64 = 0
 
-    // The request.
     var site: Site
     var client: ClientSide
     var arrival = Arrival()
-    /// Where the head is kept, for whoever writes it.
-    var headStorage: [UInt8] = []
-    /// The head as received. A value of its own: a stage can hold views into it while it works.
-    var headBytes: [UInt8] { headStorage }
-    var head = RequestHead()
-    var body: HeldBody
-    var bodyStream = BodyStream()
-    var intake = BodyIntake()
-
-    // What was found out about it.
-    var normalPath: [UInt8] = []
-    var match = Match()
-    /// What it brings to prove itself, and how far the gateway has come with that.
-    var proof = Proof.none { didSet { proofFacts = ProofFacts(proof) } }
-    private(set) var proofFacts = ProofFacts()
-    var evidenceStorage = EvidenceStorage()
-    var known = KnownKey()
-    /// What is decided about it, so far.
-    var judgement = Judgement()
-    /// What was decided, once that is settled.
-    var verdict: Verdict?
     /// The reply that it waits for.
     var awaited = Awaited.nothing
-    var own = OwnWork()
-
-    // The answer.
     /// Where the answer goes; held until the record is written.
     var downstream: (any ResponseSink)?
     var progress = AnswerProgress()
-    /// The request head for the upstream, with the body behind it where that is small.
-    var upstreamHead = ByteBuffer()
-    var upstream: (any RequestSink)?
-    var attempts = UpstreamAttempts()
-    /// Among the requests of its client.
-    var place: HeldPlace?
-    var clientWait = ClientWait()
-    var tunnel = TunnelProgress()
     /// The bound of the whole request; made for the first one that has a bound.
     var requestDeadline: Deadline?
+
+    // What its parts know. Each part changes its own.
+    let intakeState: RequestIntake.State
+    let checkCallState = CheckCall.State()
+    let judgeState = Judge.State()
+    let proverState = Prover.State()
+    let assertionsState = AssertionProver.State()
+    let endpointsState = EndpointDesk.State()
+    let adminDeskState = AdminDesk.State()
+    let rewriterState = HeadRewriter.State()
+    let forwarderState = Forwarder.State()
+    let recorderState = Recorder.State()
 
     /// Storage that an exchange keeps between requests.
     static let keptByteCountMax = 8 * 1024
@@ -76,7 +55,7 @@ final class Exchange {
     init(worker: Worker) {
         self.worker = worker
         site = worker.site
-        body = worker.exchanges.emptyBody
+        intakeState = RequestIntake.State(body: worker.exchanges.emptyBody)
         client = ClientSide(listener: worker.idleListener)
     }
 
@@ -87,14 +66,14 @@ final class Exchange {
     }
 
     /// The key that the request says it is from, once that is proved.
-    var provenKeyID: KeyID? { judgement.tier == .none ? nil : proofFacts.keyID }
+    var provenKeyID: KeyID? { judge.judgement.tier == .none ? nil : prover.proofFacts.keyID }
 
     /// How it has ended, or stands so far.
-    var outcome: Outcome { judgement.outcome }
+    var outcome: Outcome { judge.judgement.outcome }
 
     var requestIDText: String {
         var text = ByteBuffer(capacity: 64)
-        appendRequestID(to: &text)
+        rewriter.appendRequestID(to: &text)
         return String(decoding: text.readable.array, as: UTF8.self)
     }
 
@@ -107,7 +86,7 @@ final class Exchange {
         client = ClientSide(listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
         site = worker.site
         number = worker.nextExchangeNumber()
-        arrival.requestID = worker.nextRequestID()
+        arrival.requestID = worker.random.bytes16()
         phase = .readHead
         arrival.startedAt = worker.loop.now
         if site.timeouts.request > 0 { startRequestDeadline(site.timeouts.request) }
@@ -118,38 +97,20 @@ final class Exchange {
         number = 0
         client.forgetConnection()
         arrival = Arrival()
-        headStorage.removeAll(keepingCapacity: headStorage.capacity <= Self.keptByteCountMax)
-        head.reset()
-        releaseBody()
-        intake = BodyIntake()
-        if !normalPath.isEmpty { normalPath.removeAll(keepingCapacity: true) }
-        // Most requests have none of these, and to look is cheaper than to assign.
-        if match.endpoint != nil || own.isAdmin { own = OwnWork() }
-        if proofFacts.kind != nil { forgetProof() }
-        if known.key != nil || known.useMarks != nil { known = KnownKey() }
-        match = Match()
-        judgement = Judgement()
-        verdict = nil
         awaited = .nothing
         downstream = nil
         progress = AnswerProgress()
-        upstreamHead.clear(keepingAtMost: Self.keptByteCountMax)
-        upstream = nil
-        attempts = UpstreamAttempts()
-        clientWait = ClientWait()
-        tunnel = TunnelProgress()
         requestDeadline?.clear()
-    }
-
-    /// Memory and files of the body go back, and their share of what bodies may have.
-    private func releaseBody() {
-        body.reset()
-        if intake.isStreaming || bodyStream.isClientHeldBack { bodyStream = BodyStream() }
-    }
-
-    private func forgetProof() {
-        proof = .none
-        evidenceStorage.forget(keepingAtMost: Self.keptByteCountMax)
+        intakeState.reset(keepingAtMost: Self.keptByteCountMax)
+        checkCallState.reset(keepingAtMost: Self.keptByteCountMax)
+        judgeState.reset(keepingAtMost: Self.keptByteCountMax)
+        proverState.reset(keepingAtMost: Self.keptByteCountMax)
+        assertionsState.reset(keepingAtMost: Self.keptByteCountMax)
+        endpointsState.reset(keepingAtMost: Self.keptByteCountMax)
+        adminDeskState.reset(keepingAtMost: Self.keptByteCountMax)
+        rewriterState.reset(keepingAtMost: Self.keptByteCountMax)
+        forwarderState.reset(keepingAtMost: Self.keptByteCountMax)
+        recorderState.reset(keepingAtMost: Self.keptByteCountMax)
     }
 
     /// Runs stages until one must wait.
@@ -177,17 +138,17 @@ final class Exchange {
     /// Read it top to bottom: it is the life of a request.
     private func enterStage() throws(Refusal) -> Step {
         switch phase {
-        case .readHead: try readHead()
-        case .matchRoute: try matchRoute()
-        case .decidePolicy: try decidePolicy()
-        case .digestBody: try digestBody()
-        case .answerLocally: try answerLocally()
-        case .verifyAssertion: try verifyAssertion()
-        case .advanceCounter: try advanceCounter()
-        case .rewriteHeaders: try rewriteHeaders()
-        case .leaseUpstream: try leaseUpstream()
-        case .relayResponse: try relayResponse()
-        case .recordAccess: recordAccess()
+        case .readHead: try intake.readHead()
+        case .matchRoute: try intake.matchRoute()
+        case .decidePolicy: try judge.decidePolicy()
+        case .digestBody: try intake.digestBody()
+        case .answerLocally: try endpoints.answerLocally()
+        case .verifyAssertion: try prover.verifyAssertion()
+        case .advanceCounter: try assertions.advanceCounter()
+        case .rewriteHeaders: try rewriter.rewriteHeaders()
+        case .leaseUpstream: try forwarder.leaseUpstream()
+        case .relayResponse: try forwarder.relayResponse()
+        case .recordAccess: recorder.recordAccess()
         }
     }
 
@@ -212,19 +173,17 @@ final class Exchange {
     /// Takes the exchange back to the lease, for the one safe retry (`Retry.swift`).
     func returnToLease() {
         // No upstream waits for its client any more.
-        clientWasHeard()
-        if intake.isStreaming { bodyStream.rewind() }
+        forwarder.clientWasHeard()
+        intake.rewind()
         phase = .leaseUpstream
         advance()
     }
 
     /// Answers with a problem document, or drops the connection where the answer has begun.
     func refuse(_ refusal: Refusal) {
-        judgement.refuse(refusal)
+        judge.refuse(refusal)
         // Of a body that goes on as it comes, the upstream may have a part.
-        upstream?.abandon()
-        upstream = nil
-        attempts.leaveQueue(self)
+        forwarder.abandon()
         if progress.isStarted {
             downstream?.abortResponse()
             // The last flush may have found the client gone, and recorded that.
@@ -232,8 +191,8 @@ final class Exchange {
         } else {
             progress.isStarted = true
             progress.status = refusal.reason.status
-            let problem = told(Problem.response(to: self, refusal))
-            progress.byteCount = isAnswerBodiless ? 0 : problem.body.count
+            let problem = checkCall.told(Problem.response(to: self, refusal))
+            progress.byteCount = checkCall.isAnswerBodiless ? 0 : problem.body.count
             downstream?.respond(problem)
         }
         phase = .recordAccess
@@ -245,7 +204,7 @@ final class Exchange {
     /// logged and counted in any case.
     func handBack(_ refusal: Refusal) {
         guard downstream?.refuseRequest() == true else { return refuse(refusal) }
-        judgement.refuse(refusal)
+        judge.refuse(refusal)
         progress.status = refusal.reason.status
         phase = .recordAccess
         advance()
@@ -253,11 +212,11 @@ final class Exchange {
 
     /// Answers from the gateway itself.
     func answer(_ response: LocalResponse) -> Step {
-        judgement.answer()
+        judge.answer()
         progress.isStarted = true
         progress.status = response.status
-        let response = told(response)
-        progress.byteCount = isAnswerBodiless ? 0 : response.body.count
+        let response = checkCall.told(response)
+        progress.byteCount = checkCall.isAnswerBodiless ? 0 : response.body.count
         downstream?.respond(response)
         return .answered
     }
@@ -265,15 +224,13 @@ final class Exchange {
     /// The client is gone: nobody waits for the answer any more.
     func downstreamIsLost() {
         // Who leaves before the head was looked at counts as who is refused by then.
-        if phase == .readHead { try? limitListenerRate() }
+        if phase == .readHead { try? limiter.limitListenerRate() }
         downstream = nil
-        upstream?.abandon()
-        upstream = nil
-        attempts.leaveQueue(self)
-        judgement.clientLeft(because: worker.isCuttingOff ? .check(.drainTimeout) : nil)
+        forwarder.abandon()
+        judge.clientLeft(because: worker.isCuttingOff ? .check(.drainTimeout) : nil)
         phase = .recordAccess
         advance()
         // It is not used again, and others may hold it for a while (``ClientWaits``).
-        releaseBody()
+        intakeState.resetBody()
     }
 }

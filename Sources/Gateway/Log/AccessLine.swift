@@ -32,8 +32,8 @@ struct AccessLine: ~Copyable {
         writer.beginObject()
         writeStart(exchange)
         writeRequest(exchange)
-        writer.member("status", int: Int64(exchange.loggedStatus))
-        writer.member("bytes_in", int: Int64(exchange.receivedByteCount))
+        writer.member("status", int: Int64(exchange.recorder.loggedStatus))
+        writer.member("bytes_in", int: Int64(exchange.intake.receivedByteCount))
         writer.member("bytes_out", int: Int64(exchange.progress.byteCount))
         writer.member("duration_ms", double: milliseconds(nanoseconds))
         writeOutcome(exchange, verdict)
@@ -44,7 +44,7 @@ struct AccessLine: ~Copyable {
         }
         writeUpstream(exchange)
         let sample = exchange.site.settings.log.samplePercent
-        if sample < 100, exchange.isSampled { writer.member("sample", int: Int64(sample)) }
+        if sample < 100, exchange.recorder.isSampled { writer.member("sample", int: Int64(sample)) }
         writer.endObject()
         writer.raw("\n")
     }
@@ -56,19 +56,19 @@ struct AccessLine: ~Copyable {
         clock.appendTimestamp(to: &text)
         writer.member("time", bytes: text.readable)
         text.clear()
-        exchange.appendRequestID(to: &text)
+        exchange.rewriter.appendRequestID(to: &text)
         writer.member("request_id", bytes: text.readable)
         text.clear()
-        exchange.appendClient(to: &text)
+        exchange.recorder.appendClient(to: &text)
         writer.member("client", bytes: text.readable)
         text.clear()
-        Exchange.append(exchange.client.peer, to: &text)
+        Recorder.append(exchange.client.peer, to: &text)
         writer.member("peer", bytes: text.readable)
         swap(&text, &scratch)
     }
 
     private mutating func writeOutcome(_ exchange: Exchange, _ verdict: borrowing Verdict) {
-        if let index = exchange.match.routeIndex {
+        if let index = exchange.intake.match.routeIndex {
             writer.member("route", string: exchange.site.settings.routes[index].name)
         }
         let outcome = exchange.outcome
@@ -80,9 +80,9 @@ struct AccessLine: ~Copyable {
 
     /// Who the request is from, as far as it says so.
     private mutating func writeProof(_ exchange: Exchange, _ verdict: borrowing Verdict) {
-        if exchange.match.endpoint == .assertToken, exchange.outcome.decision == .verified {
+        if exchange.intake.match.endpoint == .assertToken, exchange.outcome.decision == .verified {
             writer.beginArray("token_routes")
-            for name in exchange.own.tokenAudience { writer.element(string: name) }
+            for name in exchange.endpoints.tokenAudience { writer.element(string: name) }
             writer.endArray()
         }
         if let token = verdict.sender.developer {
@@ -90,17 +90,17 @@ struct AccessLine: ~Copyable {
             writer.member("developer_token_id", string: token.id)
         }
         if let proof = verdict.sender.foreign { writer.member("proof", string: proof) }
-        if let security = exchange.own.enrolment?.macSecurity, security != .notMac {
+        if let security = exchange.endpoints.enrolment?.macSecurity, security != .notMac {
             writer.member("mac_security", string: security.rawValue)
         }
         if let keyID = verdict.sender.keyID { writeKey(keyID, exchange.site) }
         if let appID = verdict.sender.appID { writer.member("app", string: appID) }
-        if let version = exchange.known.key?.bundleVersion
-            ?? exchange.own.enrolment?.record.bundleVersion
+        if let version = exchange.prover.known.key?.bundleVersion
+            ?? exchange.endpoints.enrolment?.record.bundleVersion
         {
             writer.member("app_version", string: version)
         }
-        if let environment = exchange.environment(verdict) {
+        if let environment = exchange.recorder.environment(verdict) {
             writer.member("environment", string: environment.rawValue)
         }
         if let signals = verdict.signals, !signals.raised.isEmpty {
@@ -134,7 +134,7 @@ struct AccessLine: ~Copyable {
 
     private mutating func writeRequest(_ exchange: Exchange) {
         guard let request = LoggedRequest(exchange) else { return }
-        let headBytes = exchange.headBytes
+        let headBytes = exchange.intake.headBytes
         let bytes = headBytes.span
         writer.member("method", bytes: bytes.extracting(request.method))
         if let host = request.host { writer.member("host", bytes: bytes.extracting(host)) }
@@ -143,12 +143,12 @@ struct AccessLine: ~Copyable {
         if let agent = request.userAgent {
             writer.member("user_agent", bytes: bytes.extracting(agent))
         }
-        if exchange.arrival.question != nil,
+        if exchange.checkCall.question != nil,
             let check = exchange.client.listener.settings.check
         {
             writer.member("check", string: check.dialect.rawValue)
         }
-        if let trace = exchange.arrival.trace {
+        if let trace = exchange.recorder.trace {
             writer.member("trace_id", digitsOf: trace.traceID)
         } else if let trace = request.traceID {
             writer.member("trace_id", bytes: bytes.extracting(trace))
@@ -156,10 +156,13 @@ struct AccessLine: ~Copyable {
     }
 
     private mutating func writeUpstream(_ exchange: Exchange) {
-        guard let address = exchange.attempts.address else { return }
+        guard let address = exchange.forwarder.attempts.address else { return }
         writer.member("upstream", string: address)
-        guard exchange.attempts.headAt > exchange.attempts.startedAt else { return }
-        let wait = exchange.attempts.headAt.nanoseconds(since: exchange.attempts.startedAt)
+        guard exchange.forwarder.attempts.headAt > exchange.forwarder.attempts.startedAt else {
+            return
+        }
+        let wait = exchange.forwarder.attempts.headAt.nanoseconds(
+            since: exchange.forwarder.attempts.startedAt)
         writer.member("upstream_ms", double: milliseconds(wait))
     }
 

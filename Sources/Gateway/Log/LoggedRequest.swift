@@ -20,8 +20,8 @@ struct LoggedRequest {
 
     /// Nil where no head could be read.
     init?(_ exchange: Exchange) {
-        let head = exchange.head
-        let headBytes = exchange.headBytes
+        let head = exchange.intake.head
+        let headBytes = exchange.intake.headBytes
         guard head.byteCount > 0, headBytes.count >= head.byteCount else { return nil }
         let bytes = headBytes.span
         method = head.method
@@ -54,10 +54,10 @@ struct LoggedRequest {
     private static let byteCountMax: UInt32 = 512
 }
 
-extension Exchange {
+extension Recorder {
     /// The client's address as limits see it: the peer's, or the one that trusted proxies name.
     func appendClient(to output: inout ByteBuffer) {
-        Self.append(origin?.address, to: &output)
+        Self.append(intake.origin?.address, to: &output)
     }
 
     static func append(_ address: SocketAddress?, to output: inout ByteBuffer) {
@@ -68,13 +68,14 @@ extension Exchange {
     /// The environment of the key that the request names, or of the device without one.
     func environment(_ verdict: borrowing Verdict) -> AttestEnvironment? {
         if case .device(let environment) = verdict.identity { return environment }
-        return known.key?.environment ?? own.enrolment?.record.environment
+        return prover.known.key?.environment ?? endpoints.enrolment?.record.environment
     }
 
     /// Whether `log.sample` is about its line: it has passed, and nothing is to be said of it.
     var isSampled: Bool {
-        guard outcome.reason == .ok, outcome.cause == nil, loggedStatus < 400 else { return false }
-        switch outcome.decision {
+        guard exchange.outcome.reason == .ok, exchange.outcome.cause == nil, loggedStatus < 400
+        else { return false }
+        switch exchange.outcome.decision {
         case .passed, .verified, .developer, .foreign: return true
         case .answered: return match.endpoint != .attestVerify
         case .observed, .tolerated, .limited, .unjudged, .refused, .undecided: return false
@@ -86,6 +87,6 @@ extension Exchange {
     var isLeftOut: Bool {
         let percent = site.settings.log.samplePercent
         guard percent < 100, isSampled else { return false }
-        return arrival.requestID.word0 % 100 >= UInt64(max(0, percent))
+        return exchange.arrival.requestID.word0 % 100 >= UInt64(max(0, percent))
     }
 }

@@ -38,7 +38,7 @@ struct PlainAccessLine: ~Copyable {
     /// Apache's and nginx' "combined". Nobody is named, and the referrer is left out: it may hold a
     /// query.
     private mutating func appendCombined(_ exchange: Exchange) {
-        exchange.appendClient(to: &buffer)
+        exchange.recorder.appendClient(to: &buffer)
         buffer.append(" - - [")
         appendCommonDate()
         buffer.append("] \"")
@@ -52,7 +52,7 @@ struct PlainAccessLine: ~Copyable {
             if exchange.arrival.isHTTP2 { buffer.append(".0") }
         }
         buffer.append("\" ")
-        buffer.append(decimal: UInt64(exchange.loggedStatus))
+        buffer.append(decimal: UInt64(exchange.recorder.loggedStatus))
         buffer.append(" ")
         buffer.append(decimal: UInt64(exchange.progress.byteCount))
         buffer.append(" \"-\" \"")
@@ -88,7 +88,7 @@ struct PlainAccessLine: ~Copyable {
         buffer.append(" ")
         buffer.append(outcome.decision.name)
         buffer.append(" ")
-        buffer.append(decimal: UInt64(exchange.loggedStatus))
+        buffer.append(decimal: UInt64(exchange.recorder.loggedStatus))
         buffer.append(" ")
         buffer.append(outcome.reason.code)
         if let request = LoggedRequest(exchange) {
@@ -98,17 +98,17 @@ struct PlainAccessLine: ~Copyable {
             append(request.path, of: exchange)
         }
         buffer.append(" client=")
-        exchange.appendClient(to: &buffer)
-        if let index = exchange.match.routeIndex {
+        exchange.recorder.appendClient(to: &buffer)
+        if let index = exchange.intake.match.routeIndex {
             append("route", exchange.site.settings.routes[index].name)
         }
         if let cause = outcome.cause { append("detail", cause.text) }
         if let appID = verdict.sender.appID { append("app", appID) }
-        if let version = exchange.known.key?.bundleVersion { append("app_version", version) }
+        if let version = exchange.prover.known.key?.bundleVersion { append("app_version", version) }
         append("ms", "\(Double(nanoseconds / 1000) / 1000)")
-        if let address = exchange.attempts.address { append("upstream", address) }
+        if let address = exchange.forwarder.attempts.address { append("upstream", address) }
         buffer.append(" id=")
-        exchange.appendRequestID(to: &buffer)
+        exchange.rewriter.appendRequestID(to: &buffer)
     }
 
     private mutating func append(_ name: StaticString, _ value: String) {
@@ -121,7 +121,7 @@ struct PlainAccessLine: ~Copyable {
     private mutating func append(
         _ range: Range32, of exchange: Exchange, keepsSpaces: Bool = false
     ) {
-        let bytes = exchange.headBytes
+        let bytes = exchange.intake.headBytes
         append(bytes.span.extracting(range), keepsSpaces: keepsSpaces)
     }
 

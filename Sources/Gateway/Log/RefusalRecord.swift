@@ -51,22 +51,23 @@ final class RefusalRecord: Sendable {
         let outcome = exchange.outcome
         (decision, reason) = (outcome.decision, outcome.reason)
         detail = outcome.cause?.text
-        status = exchange.loggedStatus
+        status = exchange.recorder.loggedStatus
         action = exchange.progress.toldAction
-        client = exchange.origin?.address
+        client = exchange.intake.origin?.address
         route =
-            exchange.match.routeIndex.map { exchange.site.settings.routes[$0].name }
-            ?? exchange.match.endpoint?.routeName
+            exchange.intake.match.routeIndex.map { exchange.site.settings.routes[$0].name }
+            ?? exchange.intake.match.endpoint?.routeName
         app = verdict.sender.appID
         version =
-            exchange.known.key?.bundleVersion ?? exchange.own.enrolment?.record.bundleVersion
-        environment = exchange.environment(verdict)
+            exchange.prover.known.key?.bundleVersion
+            ?? exchange.endpoints.enrolment?.record.bundleVersion
+        environment = exchange.recorder.environment(verdict)
         key = verdict.sender.keyID.flatMap { exchange.site.shownName(of: $0) }
         var buffer = ByteBuffer(capacity: 256)
-        exchange.appendRequestID(to: &buffer)
+        exchange.rewriter.appendRequestID(to: &buffer)
         var ends: [5 of UInt16] = .init(repeating: UInt16(buffer.count))
         if let request = LoggedRequest(exchange) {
-            let headBytes = exchange.headBytes
+            let headBytes = exchange.intake.headBytes
             let bytes = headBytes.span
             func append(_ part: Range32?, _ index: Int) {
                 if let part {

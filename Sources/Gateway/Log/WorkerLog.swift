@@ -54,7 +54,8 @@ final class WorkerLog {
         if RefusalRecord.isOwed(exchange) {
             refusals.add(RefusalRecord(exchange, verdict, nanoseconds: nanoseconds))
         }
-        guard writers.access != nil, !exchange.client.listener.isAdmin, !exchange.isLeftOut else {
+        guard writers.access != nil, !exchange.client.listener.isAdmin, !exchange.recorder.isLeftOut
+        else {
             return
         }
         let format = exchange.site.settings.log.format

@@ -174,11 +174,13 @@ final class WorkerMeter: @unchecked Sendable {
         if let proof = verdict.sender.foreign { countForeign(proof, exchange) }
         guard let bucket = verdict.bucket else { return }
         meter.count(bucket, verdict.side, isRefused: verdict.isRefusedByProof)
-        app(verdict, exchange.site)?.count(bucket, version: exchange.known.key?.bundleVersion)
+        app(verdict, exchange.site)?.count(
+            bucket, version: exchange.prover.known.key?.bundleVersion)
     }
 
     private func countForeign(_ proof: String, _ exchange: Exchange) {
-        guard let index = exchange.match.routeIndex, case .foreign(let token) = exchange.proof
+        guard let index = exchange.intake.match.routeIndex,
+            case .foreign(let token) = exchange.prover.proof
         else { return }
         let use = ForeignUse(
             route: exchange.site.settings.routes[index].name, proof: proof,
@@ -211,8 +213,8 @@ final class WorkerMeter: @unchecked Sendable {
     }
 
     private func meter(of exchange: Exchange) -> RouteMeter {
-        guard let index = exchange.match.routeIndex else {
-            return exchange.match.endpoint.map { endpoints[$0.rawValue] } ?? unrouted
+        guard let index = exchange.intake.match.routeIndex else {
+            return exchange.intake.match.endpoint.map { endpoints[$0.rawValue] } ?? unrouted
         }
         let site = exchange.site
         if site.generation > generation {

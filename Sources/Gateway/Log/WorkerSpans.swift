@@ -48,12 +48,12 @@ final class WorkerSpans {
             wall: UInt64(max(0, clock.seconds)) * 1_000_000_000 + UInt64(clock.nanoseconds),
             now: now)
         let request = LoggedRequest(exchange)
-        let head = exchange.headBytes
+        let head = exchange.intake.headBytes
         let bytes = head.span
         // What was no request has no method.
-        let method = request == nil ? .other : exchange.methodKind
+        let method = request == nil ? .other : exchange.forwarder.methodKind
         appendServer(exchange, trace, times, method, request, bytes)
-        if exchange.attempts.count > 0 { appendClient(exchange, trace, times, method) }
+        if exchange.forwarder.attempts.count > 0 { appendClient(exchange, trace, times, method) }
         if writer.byteCount > Self.batchByteCountMax {
             flush()
         } else {
@@ -91,18 +91,18 @@ final class WorkerSpans {
         } else if status >= 500 {
             writer.attribute("error.type", string: "\(status)")
         }
-        appendText("client.address") { exchange.appendClient(to: &$0) }
-        appendText("network.peer.address") { Exchange.append(exchange.client.peer, to: &$0) }
-        if let index = exchange.match.routeIndex {
+        appendText("client.address") { exchange.recorder.appendClient(to: &$0) }
+        appendText("network.peer.address") { Recorder.append(exchange.client.peer, to: &$0) }
+        if let index = exchange.intake.match.routeIndex {
             writer.attribute(
                 "sallyport.route", string: exchange.site.settings.routes[index].name)
-        } else if let endpoint = exchange.match.endpoint {
+        } else if let endpoint = exchange.intake.match.endpoint {
             writer.attribute("sallyport.route", string: endpoint.routeName)
         }
         writer.attribute("sallyport.decision", constant: outcome.decision.name)
         writer.attribute("sallyport.reason", constant: outcome.reason.code)
         if let cause = outcome.cause { writer.attribute("sallyport.detail", string: cause.text) }
-        appendText("sallyport.request_id") { exchange.appendRequestID(to: &$0) }
+        appendText("sallyport.request_id") { exchange.rewriter.appendRequestID(to: &$0) }
         writer.end()
     }
 
@@ -125,7 +125,7 @@ final class WorkerSpans {
     private func appendClient(
         _ exchange: Exchange, _ trace: RequestTrace, _ times: SpanTimes, _ method: HTTP.Method
     ) {
-        let attempts = exchange.attempts
+        let attempts = exchange.forwarder.attempts
         let hasAnswer = attempts.headAt >= attempts.startedAt
         let status = hasAnswer ? exchange.progress.status : 0
         let isBroken = exchange.outcome.decision == .refused
@@ -144,7 +144,9 @@ final class WorkerSpans {
             if let port = place.port { writer.attribute("server.port", number: UInt64(port)) }
         }
         let settings = exchange.site.settings
-        if let index = exchange.match.routeIndex, let upstream = settings.routes[index].upstream {
+        if let index = exchange.intake.match.routeIndex,
+            let upstream = settings.routes[index].upstream
+        {
             writer.attribute("sallyport.upstream", string: settings.upstreams[upstream].name)
         }
         if status > 0 { writer.attribute("http.response.status_code", number: UInt64(status)) }
@@ -171,8 +173,9 @@ final class WorkerSpans {
     /// The pattern of the route, or the path of the gateway's own endpoint.
     private static func route(_ exchange: Exchange) -> String? {
         let site = exchange.site
-        guard let index = exchange.match.routeIndex else {
-            return exchange.match.endpoint.flatMap { site.endpoints.paths.path(of: $0) }.map {
+        guard let index = exchange.intake.match.routeIndex else {
+            return exchange.intake.match.endpoint.flatMap { site.endpoints.paths.path(of: $0) }.map
+            {
                 String(decoding: $0, as: UTF8.self)
             }
         }

@@ -4,13 +4,13 @@ import EventLoop
 /// taken or for more of a body, in the order in which that began.
 final class ClientWaits {
     private struct Entry {
-        let exchange: Exchange
-        /// An exchange that has ended and was used again has another number.
+        let request: any PooledRequest
+        /// An request that has ended and was used again has another number.
         let number: UInt64
         let since: MonotonicInstant
 
         var lasts: Bool {
-            exchange.number == number && exchange.clientWait.since == since
+            request.number == number && request.awaitedClientSince == since
         }
     }
 
@@ -23,29 +23,29 @@ final class ClientWaits {
 
     init(loop: EventLoop) { self.loop = loop }
 
-    /// The upstream waits for the client of `exchange` from now on.
-    func begin(_ exchange: Exchange) {
+    /// The upstream waits for the client of `request` from now on.
+    func begin(_ request: any PooledRequest) {
         let now = loop.now
-        exchange.clientWait.since = now
+        request.clientIsAwaited(since: now)
         if entries.count >= entryCountMax {
             entries.removeFirst(first)
             first = 0
             entries.removeAll { !$0.lasts }
             entryCountMax = max(Self.keptCountMin, entries.count * 2)
         }
-        entries.append(Entry(exchange: exchange, number: exchange.number, since: now))
+        entries.append(Entry(request: request, number: request.number, since: now))
     }
 
-    /// Ends the exchange that has waited longest for its client, and long enough, so that another
+    /// Ends the request that has waited longest for its client, and long enough, so that another
     /// has its place. False if none has.
     func letGo() -> Bool {
         while first < entries.count, !entries[first].lasts { first += 1 }
         guard first < entries.count, entries[first].since + Self.patience <= loop.now else {
             return false
         }
-        let exchange = entries[first].exchange
+        let request = entries[first].request
         first += 1
-        exchange.makeRoom()
+        request.makeRoom()
         return true
     }
 

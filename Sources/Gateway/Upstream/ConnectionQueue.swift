@@ -4,8 +4,8 @@ import Settings
 /// Exchanges that wait for a connection of one upstream, the oldest first, for a bounded time.
 final class ConnectionQueue: DeadlineHandler {
     private struct Entry {
-        let exchange: Exchange
-        /// An exchange that was lost and used again has another number.
+        let request: any PooledRequest
+        /// An request that was lost and used again has another number.
         let number: UInt64
         let due: MonotonicInstant
     }
@@ -20,21 +20,21 @@ final class ConnectionQueue: DeadlineHandler {
     private let serve: () -> Void
 
     /// `serve` is called at the end of a turn in which a connection came free.
-    init(_ settings: QueueSettings, worker: Worker, serve: @escaping () -> Void) {
+    init(_ settings: QueueSettings, host: any UpstreamHost, serve: @escaping () -> Void) {
         self.settings = settings
         self.serve = serve
-        loop = worker.loop
-        deadline = Deadline(wheel: worker.deadlines, handler: self)
-        turnEnd = TurnEndHook(loop: worker.loop) { [unowned self] in self.serve() }
+        loop = host.loop
+        deadline = Deadline(wheel: host.deadlines, handler: self)
+        turnEnd = TurnEndHook(loop: host.loop) { [unowned self] in self.serve() }
     }
 
     var count: Int { entries.count - first }
 
     /// False if the queue is full.
-    func add(_ exchange: Exchange) -> Bool {
+    func add(_ request: any PooledRequest) -> Bool {
         guard count < settings.requestCountMax else { return false }
         let entry = Entry(
-            exchange: exchange, number: exchange.number, due: loop.now + settings.timeout)
+            request: request, number: request.number, due: loop.now + settings.timeout)
         entries.append(entry)
         if count == 1 { deadline?.set(at: entry.due) }
         return true
@@ -45,21 +45,21 @@ final class ConnectionQueue: DeadlineHandler {
         if count > 0 { turnEnd?.schedule() }
     }
 
-    /// The exchange that waits longest, taken out.
-    func next() -> Exchange? {
+    /// The request that waits longest, taken out.
+    func next() -> (any PooledRequest)? {
         while first < entries.count {
             let entry = entries[first]
             drop()
-            if entry.exchange.number == entry.number { return entry.exchange }
+            if entry.request.number == entry.number { return entry.request }
         }
         return nil
     }
 
-    /// The client of `exchange` has gone.
-    func remove(_ exchange: Exchange) {
+    /// The client of `request` has gone.
+    func remove(_ request: any PooledRequest) {
         guard
             let index = entries.indices.dropFirst(first).first(where: {
-                entries[$0].exchange === exchange
+                entries[$0].request === request
             })
         else { return }
         entries.remove(at: index)
@@ -82,8 +82,8 @@ final class ConnectionQueue: DeadlineHandler {
     func deadlineExpired() {
         let now = loop.now
         while count > 0, now >= entries[first].due {
-            guard let exchange = next() else { return }
-            exchange.waitedTooLong()
+            guard let request = next() else { return }
+            request.waitedTooLong()
         }
         watchFirst()
     }

@@ -62,9 +62,9 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
             limits: pool.settings.http2,
             fieldSection: FieldSectionLimits(
                 byteCountMax: pool.responseHeadLimits.headByteCountMax),
-            storage: pool.worker.storage)
-        deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
-        turnEnd = TurnEndHook(loop: pool.worker.loop) { [unowned self] in descriptorIsWritable() }
+            storage: pool.storage)
+        deadline = Deadline(wheel: pool.deadlines, handler: self)
+        turnEnd = TurnEndHook(loop: pool.loop) { [unowned self] in descriptorIsWritable() }
         let dial = UpstreamDial(pool: pool, server: server)
         self.dial = dial
         dial.begin { [unowned self] outcome in dialed(outcome) }
@@ -177,7 +177,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
 
     private func read() {
         guard let transport else { return }
-        var input = ByteBuffer(pool: pool.worker.storage)
+        var input = ByteBuffer(pool: pool.storage)
         switch transport.read(into: &input, atMost: UpstreamConnection.streamByteCount) {
         case .bytes:
             wasHeard = true

@@ -203,7 +203,7 @@ extension UpstreamConnection {
             input.release()
             pending.release()
             state = .idle
-            idleSince = pool.worker.loop.now
+            idleSince = pool.loop.now
             setDeadline(min(pool.timeouts.idle, keptNanoseconds ?? .max))
             pool.giveBack(self)
         } else {

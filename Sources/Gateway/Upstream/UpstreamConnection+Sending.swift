@@ -27,7 +27,7 @@ extension UpstreamConnection {
         response.reset()
         setDeadline(headNanoseconds)
         if !isForCheck { server.meter.countRequest() }
-        pool.worker.outbox.add(self)
+        pool.outbox.add(self)
     }
 
     var headNanoseconds: UInt64 {
@@ -59,13 +59,13 @@ extension UpstreamConnection {
     /// before they end it. TLS may have had something to say that is no answer.
     private var isStillOpen: Bool {
         guard let transport else { return false }
-        var scrap = ByteBuffer(pool: pool.worker.storage)
+        var scrap = ByteBuffer(pool: pool.storage)
         if case .wouldBlock = transport.read(into: &scrap, atMost: 1) { return true }
         return false
     }
 
     func bodyCame() {
-        if sentCount > 0 { pool.worker.outbox.addLater(self) }
+        if sentCount > 0 { pool.outbox.addLater(self) }
     }
 
     /// Writes head and body as far as the kernel takes them.

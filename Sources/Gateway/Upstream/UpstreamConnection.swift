@@ -70,8 +70,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     init(pool: UpstreamPool, server: PooledServer) {
         self.pool = pool
         self.server = server
-        input = ByteBuffer(pool: pool.worker.storage)
-        deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
+        input = ByteBuffer(pool: pool.storage)
+        deadline = Deadline(wheel: pool.deadlines, handler: self)
         let dial = UpstreamDial(pool: pool, server: server)
         self.dial = dial
         dial.begin { [unowned self] outcome in dialed(outcome) }

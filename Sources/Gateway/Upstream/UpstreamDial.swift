@@ -27,7 +27,7 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
     /// `whenDone` is called once, perhaps before this returns.
     func begin(whenDone: @escaping (Outcome) -> Void) {
         self.whenDone = whenDone
-        deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
+        deadline = Deadline(wheel: pool.deadlines, handler: self)
         deadline?.set(afterNanoseconds: pool.timeouts.connect)
         switch Socket.connect(to: server.state.address) {
         case .connected(let descriptor):
@@ -43,14 +43,12 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
 
     /// False if the descriptor is one of those that are held back.
     private func watch(_ descriptor: Int32) -> Bool {
-        let worker = pool.worker
-        // The control thread's are health checks.
-        if descriptor >= worker.hub.descriptors.requestMax, !worker.hub.isControl(worker.index) {
+        if descriptor >= pool.descriptorMax {
             Socket.close(descriptor)
             fail(.exhausted)
             return false
         }
-        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        watch = Watch(loop: pool.loop, descriptor: descriptor, handler: self)
         return true
     }
 
@@ -88,7 +86,7 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
             return fail(.connect(description: "TLS: not configured"))
         }
         do throws(TLSError) {
-            session = try tls.connect(watch.descriptor, now: pool.worker.loop.now)
+            session = try tls.connect(watch.descriptor, now: pool.loop.now)
         } catch {
             return fail(.connect(description: "TLS: \(error)"))
         }

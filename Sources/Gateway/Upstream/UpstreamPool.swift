@@ -19,7 +19,14 @@ final class UpstreamPool {
         case refused(Cause.Check)
     }
 
-    let worker: Worker
+    private let host: any UpstreamHost
+    // The host's own, without a look-up.
+    let loop: EventLoop
+    let deadlines: DeadlineWheel
+    let storage: StoragePool
+    let outbox: Outbox
+    private let log: WorkerLog
+    private let meter: WorkerMeter
     let settings: UpstreamSettings
     /// Where the settings want TLS.
     private let tls: TLSClientContext?
@@ -38,7 +45,7 @@ final class UpstreamPool {
     let clientWaits: ClientWaits
     /// From the lease of a connection to the head of the answer.
     private let durations: Histogram
-    private lazy var queueCheck = DelayedCall(wheel: worker.deadlines) { [unowned self] in
+    private lazy var queueCheck = DelayedCall(wheel: deadlines) { [unowned self] in
         checkLine()
     }
     private var isMakingRoom = false
@@ -46,16 +53,23 @@ final class UpstreamPool {
     private var isRetired = false
 
     init(
-        worker: Worker, settings: UpstreamSettings, group: ServerGroup, tls: TLSClientContext?,
+        host: any UpstreamHost, settings: UpstreamSettings, group: ServerGroup,
+        tls: TLSClientContext?,
         responseHeadLimits: HeadLimits
     ) {
-        self.worker = worker
+        self.host = host
+        loop = host.loop
+        deadlines = host.deadlines
+        storage = host.storage
+        outbox = host.outbox
+        log = host.log
+        meter = host.meter
         self.settings = settings
         self.tls = tls
         self.responseHeadLimits = responseHeadLimits
         self.group = group
-        clientWaits = ClientWaits(loop: worker.loop)
-        durations = worker.meter.upstream(settings.name)
+        clientWaits = ClientWaits(loop: loop)
+        durations = meter.upstream(settings.name)
         timeouts = UpstreamTimeouts(settings)
         balancer = Balancer(settings.balance)
         budget = RetryBudget(percent: settings.retries.budgetPercent)
@@ -76,7 +90,7 @@ final class UpstreamPool {
             old.first { $0.state === state }
                 ?? PooledServer(
                     state,
-                    meter: worker.meter.server(
+                    meter: meter.server(
                         ServerLabel(upstream: settings.name, server: state.text)),
                     tls: tlsSessions(with: state))
         }
@@ -88,7 +102,7 @@ final class UpstreamPool {
         for server in old where !servers.contains(where: { $0 === server }) {
             server.isRetired = true
             let label = ServerLabel(upstream: settings.name, server: server.state.text)
-            worker.meter.forget(label)
+            meter.forget(label)
             server.closeIdle()
         }
         waiting?.wake()
@@ -99,25 +113,28 @@ final class UpstreamPool {
         return TLSClientSessions(tls, serverName: peer.name, isAddress: peer.isAddress)
     }
 
+    var descriptorMax: Int32 { host.upstreamDescriptorMax }
+
     // MARK: leasing
 
-    /// A connection for `exchange`: an idle one of the server whose turn it is, or a new one.
-    func lease(for exchange: Exchange) -> Lease {
+    /// A connection for `request`: an idle one of the server whose turn it is, or a new one.
+    func lease(for request: any PooledRequest) -> Lease {
         if servers.isEmpty { return .refused(.unresolved) }
         // Who waits was here before.
-        if exchange.attempts.count == 0, !exchange.attempts.isCalled, let waiting, waiting.count > 0
+        if request.attemptCount == 0, !request.isCalled,
+            let waiting, waiting.count > 0
         {
-            return wait(exchange)
+            return wait(request)
         }
-        guard let server = choose(for: exchange) else { return wait(exchange) }
-        if settings.protocol == .http2 { return leaseStream(of: server, for: exchange) }
-        if let connection = takeIdle(of: server, for: exchange) { return .connection(connection) }
+        guard let server = choose(for: request) else { return wait(request) }
+        if settings.protocol == .http2 { return leaseStream(of: server, for: request) }
+        if let connection = takeIdle(of: server, for: request) { return .connection(connection) }
         if let limit = server.state.entry.connectionCountMax, server.connectionCount >= limit {
             server.idle.first?.close()
         }
         if connectionCount >= settings.connectionCountMax {
             guard let oldest = servers.lazy.compactMap(\.idle.first).first else {
-                return wait(exchange)
+                return wait(request)
             }
             oldest.close()
         }
@@ -128,11 +145,11 @@ final class UpstreamPool {
     /// a retry goes to a fresh connection, since the next idle one may be as dead as the last, and
     /// so does what cannot be repeated where the newest has been idle for long.
     private func takeIdle(
-        of server: PooledServer, for exchange: Exchange
+        of server: PooledServer, for request: any PooledRequest
     ) -> UpstreamConnection? {
-        guard exchange.attempts.count == 0, let newest = server.idle.last,
-            newest.isSurelyKept(now: worker.loop.now)
-                || (exchange.mayRepeat && exchange.willBeWhole)
+        guard request.attemptCount == 0, let newest = server.idle.last,
+            newest.isSurelyKept(now: loop.now)
+                || (request.mayRepeat && request.willBeWhole)
         else { return nil }
         server.idle.removeLast()
         newest.isIdle = false
@@ -141,13 +158,13 @@ final class UpstreamPool {
     }
 
     /// A stream of a connection that is there, the newest first, or of one more.
-    private func leaseStream(of server: PooledServer, for exchange: Exchange) -> Lease {
+    private func leaseStream(of server: PooledServer, for request: any PooledRequest) -> Lease {
         if let connection = server.shared.last(where: { $0.hasRoom }) {
             return .connection(connection.lease())
         }
         if connectionCount >= settings.connectionCountMax {
             guard let idle = servers.lazy.compactMap({ $0.shared.first { $0.isIdle } }).first
-            else { return wait(exchange) }
+            else { return wait(request) }
             idle.close()
         }
         return .connection(share(server).lease())
@@ -168,20 +185,22 @@ final class UpstreamPool {
         return UpstreamConnection(pool: self, server: server)
     }
 
-    private func wait(_ exchange: Exchange) -> Lease {
-        if exchange.attempts.isCalled || waitingCount == 0, !isMakingRoom, clientWaits.letGo() {
+    private func wait(_ request: any PooledRequest) -> Lease {
+        if request.isCalled || waitingCount == 0, !isMakingRoom,
+            clientWaits.letGo()
+        {
             isMakingRoom = true
             defer { isMakingRoom = false }
-            return lease(for: exchange)
+            return lease(for: request)
         }
         guard settings.queue.requestCountMax > 0 else {
             return .refused(.connectionsMax)
         }
         let waiting =
             self.waiting
-            ?? ConnectionQueue(settings.queue, worker: worker) { [unowned self] in callWaiting() }
+            ?? ConnectionQueue(settings.queue, host: host) { [unowned self] in callWaiting() }
         self.waiting = waiting
-        guard waiting.add(exchange) else { return .refused(.queueFull) }
+        guard waiting.add(request) else { return .refused(.queueFull) }
         if waiting.count == 1 { queueCheck.set(afterNanoseconds: Self.queueCheckNanoseconds) }
         return .queued
     }
@@ -197,9 +216,8 @@ final class UpstreamPool {
     private func callWaiting() {
         guard let waiting else { return }
         for _ in 0..<waiting.count {
-            guard hasRoom || clientWaits.letGo(), let exchange = waiting.next() else { return }
-            exchange.attempts.queue = .called
-            exchange.resume()
+            guard hasRoom || clientWaits.letGo(), let request = waiting.next() else { return }
+            request.wasCalled()
         }
     }
 
@@ -224,7 +242,7 @@ final class UpstreamPool {
     }
 
     /// The client has gone while its request waited.
-    func forget(_ exchange: Exchange) { waiting?.remove(exchange) }
+    func forget(_ request: any PooledRequest) { waiting?.remove(request) }
 
     /// How many requests can be under way at once.
     var placeCount: Int {
@@ -235,12 +253,12 @@ final class UpstreamPool {
     /// Requests that wait for a connection.
     var waitingCount: Int { waiting?.count ?? 0 }
 
-    private func choose(for exchange: Exchange) -> PooledServer? {
+    private func choose(for request: any PooledRequest) -> PooledServer? {
         let mayConnect = mayConnect
         if servers.count == 1 {
             return hasRoom(servers[0], mayConnect: mayConnect) ? servers[0] : nil
         }
-        let now = worker.loop.now.nanoseconds
+        let now = loop.now.nanoseconds
         for (index, server) in servers.enumerated() {
             loads[index].activeCount = server.activeCount
             loads[index].isUsable =
@@ -250,8 +268,8 @@ final class UpstreamPool {
                     now: now, slowStart: timeouts.slowStart)
             }
         }
-        let key = settings.balance == .hashKey ? exchange.balanceKey : 0
-        let tried = exchange.attempts.triedServers.compactMap { tried in
+        let key = settings.balance == .hashKey ? request.balanceKey : 0
+        let tried = request.triedServers.compactMap { tried in
             servers.firstIndex { $0.state === tried }
         }
         while let index = balancer.next(loads, key: key, tried: tried) {
@@ -267,10 +285,10 @@ final class UpstreamPool {
             .map { servers[$0] }
     }
 
-    /// Whether there is a server that `exchange` has not tried.
-    func hasUntried(by exchange: Exchange) -> Bool {
+    /// Whether there is a server that `request` has not tried.
+    func hasUntried(by request: any PooledRequest) -> Bool {
         servers.contains { server in
-            !exchange.attempts.triedServers.contains { $0 === server.state }
+            !request.triedServers.contains { $0 === server.state }
         }
     }
 
@@ -285,10 +303,10 @@ final class UpstreamPool {
 
     // MARK: giving back
 
-    /// Takes a connection back whose exchange is complete.
+    /// Takes a connection back whose request is complete.
     func giveBack(_ connection: UpstreamConnection) {
         let server = connection.server
-        guard !isRetired, !worker.isDraining, !server.isRetired, !connection.isForCheck,
+        guard !isRetired, !host.isDraining, !server.isRetired, !connection.isForCheck,
             idleCount < settings.idleConnectionCountMax || waitingCount > 0,
             connection.requestCount < settings.requestsPerConnectionMax
         else {
@@ -308,7 +326,7 @@ final class UpstreamPool {
     }
 
     private func mayKeep(_ connection: MultiplexedConnection) -> Bool {
-        guard !isRetired, !worker.isDraining, !connection.server.isRetired,
+        guard !isRetired, !host.isDraining, !connection.server.isRetired,
             !connection.isForCheck, connection.state != .ending
         else { return false }
         let idleCount = servers.reduce(0) { $0 + $1.shared.count { $0.isIdle } }
@@ -334,7 +352,7 @@ final class UpstreamPool {
     }
 
     /// The configuration has left this upstream behind: idle connections end now, leased ones with
-    /// their exchange.
+    /// their request.
     func retire() {
         isRetired = true
         closeIdle()
@@ -349,33 +367,33 @@ final class UpstreamPool {
     /// A server failed a request; the events tell what follows from that.
     func serverFailed(_ server: PooledServer, _ failure: UpstreamFailure) {
         if failure == .exhausted {
-            worker.log.repeatedEvent(
+            log.repeatedEvent(
                 "out_of_descriptors", "no connection to \(settings.name) can be made")
             return
         }
         server.meter.countFailure()
         let name = "\(settings.name) \(server.state.text)"
         let isFailing = server.state.failed(atLeast: settings.ejection.failureCount)
-        switch group.failed(server.state, now: worker.loop.now.nanoseconds) {
+        switch group.failed(server.state, now: loop.now.nanoseconds) {
         case .ejected(let nanoseconds):
-            worker.log.event(
+            log.event(
                 "server_ejected",
                 "\(name): left out for \(nanoseconds / 1_000_000) ms: \(failure.text)")
         case .returned: break
         case nil:
             guard isFailing, !server.state.isEjected else { return }
-            worker.log.event("server_failing", "\(name): asked all the same: \(failure.text)")
+            log.event("server_failing", "\(name): asked all the same: \(failure.text)")
         }
     }
 
     /// The head of an answer has come, to a request that was sent at `startedAt`.
     func serverAnswered(_ server: PooledServer, startedAt: MonotonicInstant) {
-        durations.record(nanoseconds: worker.loop.now.nanoseconds(since: startedAt))
+        durations.record(nanoseconds: loop.now.nanoseconds(since: startedAt))
         let wasFailing = server.state.answered()
-        let change = group.succeeded(server.state, now: worker.loop.now.nanoseconds)
+        let change = group.succeeded(server.state, now: loop.now.nanoseconds)
         guard wasFailing || change == .returned, !server.state.isEjected else { return }
         let what = change == .returned ? "used again" : "answers again"
-        worker.log.event(
+        log.event(
             level: "info", "server_returned", "\(settings.name) \(server.state.text): \(what)")
     }
 }

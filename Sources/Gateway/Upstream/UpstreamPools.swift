@@ -4,19 +4,19 @@ import Settings
 /// One worker's pools: those of the configuration in force, and those that reloads left behind,
 /// until the last exchange on them has ended.
 final class UpstreamPools {
-    let worker: Worker
+    private let host: any UpstreamHost
     /// Index as in the settings.
     private var current: [UpstreamPool] = []
     private var retired: [UpstreamPool] = []
 
-    init(worker: Worker) {
-        self.worker = worker
-        current = worker.site.settings.upstreams.map { makePool($0, worker.site) }
+    init(host: any UpstreamHost) {
+        self.host = host
+        current = host.site.settings.upstreams.map { makePool($0, host.site) }
     }
 
     /// The pool of `upstream` under `site`, which may be older than the worker's own.
     func pool(for site: Site, upstream index: Int) -> UpstreamPool {
-        guard site.generation != worker.site.generation else { return current[index] }
+        guard site.generation != host.site.generation else { return current[index] }
         let settings = site.settings.upstreams[index]
         if let pool = (current + retired).first(where: { $0.settings == settings }) { return pool }
         let pool = makePool(settings, site)
@@ -29,8 +29,8 @@ final class UpstreamPools {
     /// connections, the others are left behind.
     func reload() {
         var old = current
-        current = worker.site.settings.upstreams.map { settings in
-            let fresh = makePool(settings, worker.site)
+        current = host.site.settings.upstreams.map { settings in
+            let fresh = makePool(settings, host.site)
             guard let index = old.firstIndex(where: { $0.isInterchangeable(with: fresh) }) else {
                 return fresh
             }
@@ -44,7 +44,7 @@ final class UpstreamPools {
 
     /// Names have come to stand for other addresses.
     func takeServers() {
-        for pool in current { pool.take(worker.hub.servers(of: pool.settings)) }
+        for pool in current { pool.take(host.servers(of: pool.settings)) }
     }
 
     func closeIdle() {
@@ -53,7 +53,7 @@ final class UpstreamPools {
 
     private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
         UpstreamPool(
-            worker: worker, settings: settings, group: worker.hub.servers(of: settings),
+            host: host, settings: settings, group: host.servers(of: settings),
             tls: settings.tls.flatMap { site.tls.client($0.configuration) },
             responseHeadLimits: site.responseHeadLimits)
     }

@@ -148,3 +148,11 @@ extension UpstreamRequest {
     func upstreamEndedTunnel() {}
     func tunnelEnds(_ check: Cause.Check) {}
 }
+
+/// A piece of an answer's body that went to the client without being read.
+struct RelayedPiece {
+    /// What came from the upstream.
+    var read: ReadOutcome
+    /// False where the client is slow.
+    var isReady: Bool
+}

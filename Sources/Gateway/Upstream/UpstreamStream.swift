@@ -41,7 +41,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     init(connection: MultiplexedConnection, wasReused: Bool) {
         self.connection = connection
         self.wasReused = wasReused
-        deadline = Deadline(wheel: connection.pool.worker.deadlines, handler: self)
+        deadline = Deadline(wheel: connection.pool.deadlines, handler: self)
     }
 
     // MARK: the request

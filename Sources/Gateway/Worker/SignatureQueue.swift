@@ -65,7 +65,7 @@ final class SignatureQueue {
                 let waiting = ending[first + index]
                 // Its client may have gone.
                 guard !waiting.isLeft else { continue }
-                waiting.exchange.signatureWasChecked(outcomes[index])
+                waiting.exchange.assertions.signatureWasChecked(outcomes[index])
             }
             first += outcomes.count
             // Not all at once: of the few that there are, that costs more.
@@ -81,7 +81,7 @@ final class SignatureQueue {
     /// Forgets those whose clients have left: no signature is checked for them.
     private func dropLeft() {
         var hasLeft = false
-        for waiting in ending where waiting.isLeft || waiting.exchange.endIfClientLeft() {
+        for waiting in ending where waiting.isLeft || waiting.exchange.intake.endIfClientLeft() {
             hasLeft = true
         }
         guard hasLeft else { return }

@@ -23,7 +23,7 @@ final class WaitingExchanges {
         }
 
         func deadlineExpired() {
-            owner.take(number, for: operation)?.registryTimedOut(waitingSince: startedAt)
+            owner.take(number, for: operation)?.prover.registryTimedOut(waitingSince: startedAt)
         }
     }
 

@@ -11,7 +11,7 @@ extension Worker {
         let hasBegun = desk.run(body) { [unowned self] answer in
             if let event = answer.event { log.event(level: "info", "admin_api_change", event) }
             if let failure = answer.failure { log.repeatedEvent("admin_api_failed", failure) }
-            waiting.take(number, for: nil)?.administrationEnded(answer)
+            waiting.take(number, for: nil)?.adminDesk.administrationEnded(answer)
         }
         if hasBegun { wait(exchange, for: .administration) }
         return hasBegun

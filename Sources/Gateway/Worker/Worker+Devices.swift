@@ -38,7 +38,7 @@ extension Worker {
         return waiting.answer(for: exchange, as: .tokenLookup) {
             counters.isTokenSpent(id, forMilliseconds: life, reply: $0)
         } later: {
-            $0.tokenWasLookedUp(isSpent: $1)
+            $0.prover.tokenWasLookedUp(isSpent: $1)
         }
     }
 
@@ -48,7 +48,7 @@ extension Worker {
         return waiting.answer(for: exchange, as: .tokenSpending) {
             counters.spendToken(id, forMilliseconds: life, reply: $0)
         } later: {
-            $0.tokenWasSpent($1)
+            $0.prover.tokenWasSpent($1)
         }
     }
 

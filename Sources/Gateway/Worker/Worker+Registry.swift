@@ -58,7 +58,7 @@ extension Worker {
             record = found
         case .failure(let error):
             log.repeatedEvent("registry_failed", error.description)
-            waiting.take(number, for: .find)?.keyWasLookedUp(.failure(error), asOf: 0)
+            waiting.take(number, for: .find)?.prover.keyWasLookedUp(.failure(error), asOf: 0)
             return
         }
         // Unknown keys are not cached: strangers must not push out the known.
@@ -74,7 +74,7 @@ extension Worker {
             hub.unknownKeys.note(question.keyID, newsCount: question.newsCount, at: loop.now)
         }
         waiting.take(number, for: .find)?
-            .keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
+            .prover.keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
     }
 
     func advanceDurably(

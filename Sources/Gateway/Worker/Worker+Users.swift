@@ -30,7 +30,7 @@ extension Worker {
         case .success(let keys): hub.signals.remember(keys, of: keyID, now: signalTime)
         case .failure(let error): log.repeatedEvent("registry_failed", error.description)
         }
-        if let number { waiting.take(number, for: .findUser)?.userWasLookedUp() }
+        if let number { waiting.take(number, for: .findUser)?.judge.userWasLookedUp() }
     }
 
     /// Has the registry write down that the key is used for `user`.

@@ -116,7 +116,7 @@ final class Worker {
     }
 
     /// Checks upstream servers from now on, for all workers.
-    func startHealthChecks() { duties.healthChecker = HealthChecker(worker: self) }
+    func startHealthChecks() { duties.healthChecker = HealthChecker(host: self) }
 
     /// Where what the admin API is asked for is done.
     var desk: AdministrationDesk {
@@ -130,17 +130,17 @@ final class Worker {
         switch message {
         case .keyLookedUp(let question, let result): keyWasLookedUp(question, result)
         case .enrolled(let number, let result):
-            waiting.take(number, for: .enrol)?.enrolmentEnded(result, number: number)
+            waiting.take(number, for: .enrol)?.endpoints.enrolmentEnded(result, number: number)
         case .advancedDurably(let number, let outcome):
             waiting.take(number, for: .advanceDurably)?
-                .counterWasAdvancedDurably(outcome)
+                .assertions.counterWasAdvancedDurably(outcome)
         case .userLookedUp(let number, let keyID, let result):
             userWasLookedUp(number, keyID, result)
         case .userNoted(let sighting, let result): userWasNoted(sighting, result)
         case .deviceReplied(let number, let reply):
-            waiting.take(number, for: nil)?.deviceReplied(reply)
+            waiting.take(number, for: nil)?.adminDesk.deviceReplied(reply)
         case .bitsKept(let number, let result):
-            waiting.take(number, for: .keepBits)?.bitsWereKept(result)
+            waiting.take(number, for: .keepBits)?.adminDesk.bitsWereKept(result)
         case .keysChanged(let change):
             changes.note(change)
             hub.signals.forget(change)
@@ -180,7 +180,7 @@ final class Worker {
             if case .awaited = reply {
                 reply = .came(answer)
             } else if let exchange = waiting.take(number, for: .advance) {
-                exchange.counterWasAdvanced(answer)
+                exchange.assertions.counterWasAdvanced(answer)
             }
         }
         if case .came(let verdict) = reply { return verdict }
@@ -215,15 +215,11 @@ final class Worker {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     var wallMilliseconds: Int64 { loop.wallMilliseconds }
 
-    func nextRequestID() -> Bytes16 { random.bytes16() }
-
     func nextExchangeNumber() -> UInt64 { exchanges.nextNumber() }
 
     // MARK: exchanges and connections
 
-    func takeExchange() -> Exchange {
-        exchanges.takeFree() ?? Exchange(worker: self)
-    }
+    func takeExchange() -> Exchange { exchanges.takeFree() ?? Exchange(worker: self) }
 
     func giveBack(_ exchange: Exchange) {
         exchange.reset()
@@ -261,7 +257,7 @@ final class Worker {
 
     private var pools: UpstreamPools {
         if let builtPools { return builtPools }
-        let pools = UpstreamPools(worker: self)
+        let pools = UpstreamPools(host: self)
         builtPools = pools
         return pools
     }
@@ -338,9 +334,7 @@ final class Worker {
         ending.tunnelDeadline = timer
     }
 
-    private func stopIfDrained() {
-        if connections.count == 0 { loop.stop() }
-    }
+    private func stopIfDrained() { if connections.count == 0 { loop.stop() } }
 }
 
 /// The parts that one thread alone has.

@@ -72,7 +72,9 @@ final class SteppedWorker {
 
     /// Bytes of the answer that the kernel has not taken yet.
     /// The upstream's connection that serves the client's request.
-    var leased: UpstreamConnection? { connection.exchange?.upstream as? UpstreamConnection }
+    var leased: UpstreamConnection? {
+        connection.exchange?.forwarder.upstream as? UpstreamConnection
+    }
 
     var waitingByteCount: Int { connection.output.count }
 

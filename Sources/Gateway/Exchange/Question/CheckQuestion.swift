@@ -42,10 +42,10 @@ struct CheckQuestion {
     }
 }
 
-extension Exchange {
+extension CheckCall {
     /// Whether the answer must not have a body: by the method of whoever called, which is a proxy
     /// where one asks about a request.
-    var isAnswerBodiless: Bool { arrival.question?.isHead ?? (head.methodKind == .head) }
+    var isAnswerBodiless: Bool { question?.isHead ?? (head.methodKind == .head) }
 
     /// Takes what the proxy has said in place of the body, where it shows none.
     func takeWord(for body: CheckQuestion.Body) throws(Refusal) {
@@ -53,7 +53,7 @@ extension Exchange {
         case .shown, .claimed: break
         case .hidden: try expectNoBody()
         // Client data in a body cannot be read from its digest.
-        case .hashed(let digest) where policy.clientData == .header: intake.digest = digest
+        case .hashed(let digest) where policy.clientData == .header: intake.take(digest)
         case .hashed: try expectNoBody()
         }
     }
@@ -61,12 +61,12 @@ extension Exchange {
     /// The body is hidden. No assertion can be checked without it, unless the route leaves that to
     /// the upstream; other proofs do not cover it.
     private func expectNoBody() throws(Refusal) {
-        guard proofFacts.kind == .assertion else { return }
+        guard prover.proofFacts.kind == .assertion else { return }
         if policy.body == .claimed, policy.clientData == .header {
-            arrival.question?.body = .claimed
+            question?.body = .claimed
             return
         }
-        try refuseOrObserve(
+        try judge.refuseOrObserve(
             Refusal(
                 .bodyUnavailable, .bodyHidden,
                 explanation: """
@@ -80,30 +80,30 @@ extension Exchange {
         _ question: CheckQuestion, _ verdict: borrowing Verdict
     ) throws(Refusal) -> Step {
         if let step = try answerOfRoute() { return step }
-        try append(verdict)
-        if judgement.tier == .attested {
+        try rewriter.append(verdict)
+        if judge.judgement.tier == .attested {
             switch question.body {
-            case .shown, .hashed: upstreamHead.append("X-Attest-Body: verified\r\n")
+            case .shown, .hashed: rewriter.upstreamHead.append("X-Attest-Body: verified\r\n")
             case .claimed:
-                upstreamHead.append("X-Attest-Body: claimed\r\n")
+                rewriter.upstreamHead.append("X-Attest-Body: claimed\r\n")
                 if let digest = question.signedDigest {
-                    upstreamHead.append("X-Attest-Body-SHA256: ")
-                    upstreamHead.append(Base64.encodeBytes(digest.array))
-                    upstreamHead.append("\r\n")
+                    rewriter.upstreamHead.append("X-Attest-Body-SHA256: ")
+                    rewriter.upstreamHead.append(Base64.encodeBytes(digest.array))
+                    rewriter.upstreamHead.append("\r\n")
                 }
             // Only observed: nothing is said of what was not looked at.
             case .hidden: break
             }
         }
         var response = LocalResponse(status: 200)
-        response.verdict = Self.fields(upstreamHead.readable)
+        response.verdict = Self.fields(rewriter.upstreamHead.readable)
         if client.listener.settings.check?.dialect == .envoy {
             let removed = namesForEnvoyToRemove(besides: response.verdict.map(\.name))
             response.fields.append(
                 ("X-Envoy-Auth-Headers-To-Remove", Array(removed.joined(separator: [0x2C]))))
         }
-        arrival.question?.isAllowed = true
-        return answer(response)
+        self.question?.isAllowed = true
+        return exchange.answer(response)
     }
 
     /// The answer of a route that has no upstream: to allow would send the request to whatever the
@@ -115,7 +115,7 @@ extension Exchange {
                 .notFound, .checkOwn,
                 explanation: "The route responds by itself, and forwards nothing.")
         }
-        return answerRoute()
+        return rewriter.answerRoute()
     }
 
     private static func fields(

@@ -5,7 +5,7 @@ import Judgement
 import Questions
 import Settings
 
-extension Exchange {
+extension CheckCall {
     /// Puts the request that a proxy asks about in the place of its call, read as strictly as if it
     /// had come itself. A call that is no question stays as it is.
     func readQuestion(_ dialect: CheckDialect) throws(Refusal) {
@@ -78,14 +78,13 @@ extension Exchange {
     ) throws(Refusal) {
         // What was found in the call's head lies elsewhere in the request's, or nowhere: a refusal
         // of that head must not read it either.
-        arrival.trustedRequestID = nil
+        exchange.arrival.trustedRequestID = nil
         client.knownOrigin = address.map { Optional(ClientOrigin(address: $0, isCertain: true)) }
         client.isOriginSaid = address != nil
-        headStorage = bytes
-        head.reset()
+        intake.replaceHead(with: bytes)
         // Whatever goes wrong from here on is answered as the call was sent.
-        arrival.question = question
-        switch head.parse(bytes.span, limits: site.headLimits) {
+        self.question = question
+        switch intake.head.parse(bytes.span, limits: site.headLimits) {
         case .complete where head.byteCount == bytes.count: break
         case .refused(let refusal):
             throw Refusal(refusal.gatewayReason, .httpFault(refusal.reason))
@@ -94,8 +93,8 @@ extension Exchange {
                 .badRequest, .checkHeader,
                 explanation: "What is said of the request makes no whole head.")
         }
-        head.completeTarget(in: &headStorage)
-        if client.isPeerTrusted { arrival.trustedRequestID = usableRequestID() }
+        intake.completeTarget()
+        if client.isPeerTrusted { exchange.arrival.trustedRequestID = intake.usableRequestID() }
     }
 
     // MARK: what the proxy says
@@ -129,7 +128,7 @@ extension Exchange {
         for field in head.fields {
             let name = bytes.extracting(field.name)
             guard header.names.contains(name) else { continue }
-            guard !isDisguised(name) else { throw Self.disguised }
+            guard !rewriter.isDisguised(name) else { throw Self.disguised }
             guard found == nil else { throw header.isWrong }
             found = field.value
         }

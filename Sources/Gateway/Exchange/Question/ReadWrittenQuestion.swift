@@ -6,7 +6,7 @@ import Settings
 
 /// Questions of the dialect `json`: `POST /check`, with the request that is asked about as an
 /// object.
-extension Exchange {
+extension CheckCall {
     /// Puts the request that the call's body describes in the place of the call. False while the
     /// body is not here. A call that is no question stays as it is.
     func readWrittenQuestion() throws(Refusal) -> Bool {
@@ -20,32 +20,32 @@ extension Exchange {
             throw Refusal(.badRequest, .checkCall, explanation: "A question is asked with POST.")
         }
         guard intake.isComplete else {
-            downstream?.wantsBody()
+            exchange.downstream?.wantsBody()
             return false
         }
         let byteCountMax = questionByteCountMax
         let asked: AskedRequest
         do throws(QuestionFault) {
-            asked = try body.withMemory { text throws(QuestionFault) in
+            asked = try intake.body.withMemory { text throws(QuestionFault) in
                 try JSONQuestion.read(text, byteCountMax: byteCountMax)
             }
         } catch {
             throw Refusal(.badRequest, .checkCall, explanation: error.explanation)
         }
-        body.reset()
+        intake.body.reset()
         try become(asked, answered: .inJSON)
         return true
     }
 
     /// Takes the next bytes of a question.
     func receiveQuestion(_ bytes: Span<UInt8>) -> Refusal? {
-        guard bytes.count <= questionByteCountMax - body.byteCount else {
+        guard bytes.count <= questionByteCountMax - intake.body.byteCount else {
             return Refusal(
                 .bodyTooLarge, .checkCall,
                 explanation: "The question is longer than four times limits.head.")
         }
         // It stays in memory, so nothing of it can fail.
-        try? body.append(bytes, memoryByteCountMax: .max)
+        try? intake.body.append(bytes, memoryByteCountMax: .max)
         return nil
     }
 

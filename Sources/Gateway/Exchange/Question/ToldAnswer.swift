@@ -4,13 +4,13 @@ import JSON
 import Judgement
 
 /// Answers to questions that are asked in messages: their fields are told, not sent.
-extension Exchange {
+extension CheckCall {
     /// `response` as whoever asked gets it: itself, or an object that tells it.
     func told(_ response: LocalResponse) -> LocalResponse {
-        guard arrival.question?.form == .inJSON else { return response }
+        guard question?.form == .inJSON else { return response }
         var writer = JSONWriter()
         writer.beginObject()
-        let isAllowed = arrival.question?.isAllowed == true
+        let isAllowed = question?.isAllowed == true
         writer.member("allow", bool: isAllowed)
         writer.member("status", int: Int64(response.status))
         writer.beginObject("headers")
@@ -61,19 +61,19 @@ extension Exchange {
             add("Content-Type", Array(contentType.description.utf8))
         }
         for field in response.fields { add(field.name, field.value) }
-        if tellsRequestID(isOfRoute: response.isOfRoute) {
+        if recorder.tellsRequestID(isOfRoute: response.isOfRoute) {
             var text = ByteBuffer(capacity: 64)
-            appendRequestID(to: &text)
+            rewriter.appendRequestID(to: &text)
             add("X-Request-Id", text.readable.array)
         }
         if response.isOfRoute, let edits = match.handling?.responseEdits {
             for line in edits.lines {
                 var value = ByteBuffer()
-                append(line.value, to: &value)
+                rewriter.append(line.value, to: &value)
                 fields.append((line.name, value.readable.array))
             }
         }
-        addAttestation(personalFields(of: response), add)
+        addAttestation(recorder.personalFields(of: response), add)
         // Where a route sets a field that the gateway has, too, the route's counts.
         var names: Set<[UInt8]> = []
         return fields.reversed().filter { field in
@@ -85,11 +85,11 @@ extension Exchange {
         _ fields: PersonalFields, _ add: (StaticString, [UInt8]) -> Void
     ) {
         guard fields != .withheld else { return }
-        let challenge = nextChallenge()
-        if fields == .allowedAsPrivate, judgement.isOutdated || challenge != nil {
+        let challenge = endpoints.nextChallenge()
+        if fields == .allowedAsPrivate, judge.judgement.isOutdated || challenge != nil {
             add("Cache-Control", Array("private".utf8))
         }
-        if judgement.isOutdated { add("X-App-Attest-Action", Array("update_app".utf8)) }
+        if judge.judgement.isOutdated { add("X-App-Attest-Action", Array("update_app".utf8)) }
         if let challenge {
             add("X-App-Attest-Challenge", worker.token(of: challenge))
         }

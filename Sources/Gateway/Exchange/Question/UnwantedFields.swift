@@ -5,7 +5,7 @@ import Settings
 
 /// Headers of the client that whoever forwards a request must take out of it, as
 /// ``Exchange/rewriteHeaders()`` leaves them out of a request that the gateway forwards.
-extension Exchange {
+extension CheckCall {
     /// The names of those that are there. Of the headers that say who forwards the request, the
     /// proxy's own stay. None that is `set` is among them.
     func namesToRemove(besides set: [[UInt8]]) -> [[UInt8]] {
@@ -17,7 +17,7 @@ extension Exchange {
             let name = bytes.extracting(field.name)
             let isUnwanted =
                 names.reserved.contains(name) || names.overriding.contains(name)
-                || names.forwarding.contains(name) && isDisguised(name)
+                || names.forwarding.contains(name) && rewriter.isDisguised(name)
             guard isUnwanted else { continue }
             let folded = ASCII.lowercased(name)
             if known.insert(folded).inserted { found.append(folded) }
@@ -50,7 +50,7 @@ extension Exchange {
                         """)
             }
             guard names.reserved.contains(name) || names.forwarding.contains(name),
-                isDisguised(name), !isConfigured(name)
+                rewriter.isDisguised(name), !isConfigured(name)
             else { continue }
             throw Self.disguised
         }

@@ -3,11 +3,11 @@ import Settings
 /// Checks every server of the upstreams that ask for it; owned by the control thread's worker, so
 /// that a process checks each server once, however many workers it has.
 final class HealthChecker {
-    private let worker: Worker
+    private let host: any UpstreamHost
     private var probes: [HealthProbe] = []
 
-    init(worker: Worker) {
-        self.worker = worker
+    init(host: any UpstreamHost) {
+        self.host = host
         update()
     }
 
@@ -15,14 +15,14 @@ final class HealthChecker {
     /// those that stay keep their verdict.
     func update() {
         var next: [HealthProbe] = []
-        for group in worker.hub.currentGroups {
+        for group in host.serverGroups {
             guard let settings = group.settings.healthCheck else { continue }
             for server in group.servers {
                 let known = probes.first { $0.server === server && $0.settings == settings }
                 next.append(
                     known
                         ?? HealthProbe(
-                            worker: worker, upstream: group.settings.name, settings: settings,
+                            host: host, upstream: group.settings.name, settings: settings,
                             server: server))
             }
         }

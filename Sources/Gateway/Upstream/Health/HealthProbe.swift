@@ -7,7 +7,7 @@ import Settings
 /// The health checks of one server: requests of the gateway's own, one after the other, on the
 /// control thread. They go the way of every request, so what they prove is what requests need.
 final class HealthProbe: UpstreamRequest {
-    private let worker: Worker
+    private let host: any UpstreamHost
     let upstream: String
     let settings: HealthCheckSettings
     let server: ServerState
@@ -20,15 +20,17 @@ final class HealthProbe: UpstreamRequest {
     private var timer: Timer?
     private var limit: Timer?
 
-    init(worker: Worker, upstream: String, settings: HealthCheckSettings, server: ServerState) {
-        self.worker = worker
+    init(
+        host: any UpstreamHost, upstream: String, settings: HealthCheckSettings, server: ServerState
+    ) {
+        self.host = host
         self.upstream = upstream
         self.settings = settings
         self.server = server
         tally = HealthTally(settings)
         server.isDown = false
-        timer = Timer(loop: worker.loop) { [unowned self] in check() }
-        limit = Timer(loop: worker.loop) { [unowned self] in timeOut() }
+        timer = Timer(loop: host.loop) { [unowned self] in check() }
+        limit = Timer(loop: host.loop) { [unowned self] in timeOut() }
         // Spread from the start: many gateways may be started at once.
         scheduleNext(after: 0.0...1.0)
     }
@@ -51,14 +53,14 @@ final class HealthProbe: UpstreamRequest {
     }
 
     private func check() {
-        let site = worker.site
+        let site = host.site
         guard let index = site.settings.upstreams.firstIndex(where: { $0.name == upstream }),
-            let connection = worker.pool(for: site, upstream: index).connectForCheck(to: server)
+            let connection = host.pool(for: site, upstream: index).connectForCheck(to: server)
         else { return scheduleNext(after: 0.9...1.1) }
         head = Array(requestHead.utf8)
         status = 0
         self.connection = connection
-        sentAt = worker.loop.now
+        sentAt = host.loop.now
         limit?.schedule(after: settings.timeout)
         connection.send(self)
     }
@@ -89,10 +91,10 @@ final class HealthProbe: UpstreamRequest {
         guard tally.add(isPassed: fault == nil) else { return }
         server.isDown = !tally.isUp
         if tally.isUp {
-            server.returned(now: worker.loop.now.nanoseconds)
-            worker.log.event(level: "info", "server_up", "\(upstream) \(server.text): answers")
+            server.returned(now: host.loop.now.nanoseconds)
+            host.log.event(level: "info", "server_up", "\(upstream) \(server.text): answers")
         } else {
-            worker.log.event("server_down", "\(upstream) \(server.text): \(fault ?? "")")
+            host.log.event("server_down", "\(upstream) \(server.text): \(fault ?? "")")
         }
     }
 

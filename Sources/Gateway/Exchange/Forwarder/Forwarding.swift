@@ -1,0 +1,120 @@
+import Bytes
+import EventLoop
+import HTTP
+import Settings
+
+/// For whom the gateway asks. What a trusted proxy said is continued in the form in which it said
+/// so; the form that the operator chose is written in any case.
+extension HeadRewriter {
+    func appendForwarding() {
+        let form = site.settings.forwarded
+        let hasChain = client.isPeerTrusted && head.has(.xForwardedFor)
+        if form != .rfc7239 || hasChain { appendXForwarded(isComplete: form != .rfc7239) }
+        let hasForwarded = client.isPeerTrusted && head.has(.forwarded)
+        if form != .xForwarded || hasForwarded { appendForwarded(hasForwarded: hasForwarded) }
+        upstreamHead.append("X-Request-Id: ")
+        appendRequestID(to: &upstreamHead)
+        upstreamHead.append("\r\n")
+    }
+
+    /// `X-Forwarded-For`, and where `isComplete` what a trusted proxy has not said of the rest.
+    private func appendXForwarded(isComplete: Bool) {
+        let bytes = headBytes.span
+        upstreamHead.append("X-Forwarded-For: ")
+        var hasProto = false
+        var hasHost = false
+        if client.isPeerTrusted {
+            for field in head.fields {
+                switch field.known {
+                case .xForwardedFor where !field.value.isEmpty:
+                    upstreamHead.append(bytes.extracting(field.value))
+                    upstreamHead.append(", ")
+                case .xForwardedProto: hasProto = true
+                case .xForwardedHost: hasHost = true
+                default: break
+                }
+            }
+        }
+        if let downstream = exchange.downstream { upstreamHead.append(downstream.peerText) }
+        upstreamHead.append("\r\n")
+        guard isComplete else { return }
+        if !hasProto {
+            upstreamHead.append("X-Forwarded-Proto: ")
+            upstreamHead.append(scheme)
+            upstreamHead.append("\r\n")
+        }
+        if !hasHost, let host = head.host {
+            upstreamHead.append("X-Forwarded-Host: ")
+            upstreamHead.append(bytes.extracting(host))
+            upstreamHead.append("\r\n")
+        }
+    }
+
+    private var scheme: StaticString { client.listener.isTLS ? "https" : "http" }
+
+    /// `Forwarded` (RFC 7239) with one element for each hop, ours the last.
+    private func appendForwarded(hasForwarded: Bool) {
+        upstreamHead.append("Forwarded: ")
+        let bytes = headBytes.span
+        if client.isPeerTrusted {
+            if hasForwarded { appendForwardedElements() }
+            // RFC 7239 section 7.4: the chain so far, from proxies that know the old form only.
+            for field in head.fields where field.known == .xForwardedFor && !hasForwarded {
+                appendElements(of: bytes.extracting(field.value))
+            }
+        }
+        if let peer = client.peer { Self.append(peer, to: &upstreamHead) }
+        if let host = head.host {
+            upstreamHead.append(";host=\"")
+            upstreamHead.append(bytes.extracting(host))
+            upstreamHead.append("\"")
+        }
+        upstreamHead.append(";proto=")
+        upstreamHead.append(scheme)
+        upstreamHead.append("\r\n")
+    }
+
+    /// The elements that trusted proxies sent. A field that RFC 7239 has no grammar for is dropped,
+    /// since it could change how what follows it is read; and so are the fields before it, whose
+    /// elements would stand beside hops that they were not sent by.
+    private func appendForwardedElements() {
+        let bytes = headBytes.span
+        var values: [[UInt8]] = []
+        for field in head.fields where field.known == .forwarded {
+            if let value = ForwardedNodes.canonical(bytes.extracting(field.value).array) {
+                values.append(value)
+            } else {
+                values.removeAll()
+            }
+        }
+        for value in values {
+            upstreamHead.append(value)
+            upstreamHead.append(", ")
+        }
+    }
+
+    private func appendElements(of value: Span<UInt8>) {
+        for element in value.array.split(separator: 0x2C) {
+            if let address = ForwardedChain.address(ForwardedChain.trimmed(element)) {
+                Self.append(address, to: &upstreamHead)
+            } else {
+                upstreamHead.append("for=unknown")
+            }
+            upstreamHead.append(", ")
+        }
+    }
+
+    /// A node (RFC 7239 section 6): IPv6 in brackets, which want quotes.
+    private static func append(_ address: SocketAddress, to output: inout ByteBuffer) {
+        switch address.ipBytes.count {
+        case 4:
+            output.append("for=")
+            address.appendIP(to: &output)
+        case 16:
+            output.append("for=\"[")
+            address.appendIP(to: &output)
+            output.append("]\"")
+        default: output.append("for=unknown")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import AppAttest
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+import Policy
+import Settings
+
+extension Forwarder {
+    /// Takes a connection to the route's upstream: an idle one, or a new one that is being made.
+    /// Where all are busy it waits in the upstream's queue.
+    func leaseUpstream() throws(Refusal) -> Step {
+        // The border: nothing crosses it that nobody decided about, whatever went wrong before.
+        guard exchange.outcome.decision.forwards else {
+            throw Refusal(.internalFailure, .undecided)
+        }
+        guard let pool else { throw Refusal(.internalFailure, .noRoute) }
+        if attempts.count == 0, intake.endIfClientLeft() { return .wait }
+        switch pool.lease(for: exchange) {
+        case .connection(let connection):
+            attempts.startedAt = worker.loop.now
+            if attempts.count == 0 {
+                pool.budget.deposit()
+                attempts.beganAt = attempts.startedAt
+            }
+            attempts.count += 1
+            attempts.queue = .outside
+            upstream = connection
+            attempts.address = connection.server.state.text
+            return .next
+        case .queued:
+            attempts.queue = .waiting(pool)
+            return .wait
+        case .refused(let check): throw Refusal(.upstreamBusy, check)
+        }
+    }
+
+    /// The pool of the route's upstream.
+    var pool: UpstreamPool? {
+        guard let routeIndex = match.routeIndex,
+            let index = site.settings.routes[routeIndex].upstream
+        else {
+            return nil
+        }
+        return worker.pool(for: site, upstream: index)
+    }
+
+    /// A connection is free, and the request is the next in the queue.
+    func wasCalled() {
+        attempts.queue = .called
+        exchange.resume()
+    }
+
+    /// No connection came free in time.
+    func waitedTooLong() {
+        attempts.queue = .outside
+        exchange.refuse(Refusal(.upstreamBusy, .queueTimeout))
+    }
+
+    /// The sender of the request for ``BalancePolicy/hashKey``: the proved key, else the client's
+    /// address.
+    var balanceKey: UInt64 {
+        if let provenKeyID = exchange.provenKeyID { return provenKeyID.digest.word0 }
+        return KeyHash.hash(client.peer?.ipBytes ?? [])
+    }
+}

@@ -1,0 +1,64 @@
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+import Settings
+import TLS
+
+/// What a connection to an upstream sends of the exchange's request.
+extension Forwarder {
+    var methodKind: HTTP.Method { head.methodKind }
+    var headByteCount: Int { rewriter.upstreamHead.count }
+    var bodyByteCount: Int { intake.body.byteCount }
+
+    var bodyPlace: RequestBodyPlace {
+        if intake.isStreaming { return .stream(isChunked: head.framing == .chunked) }
+        if !intake.body.isInMemory { return .file }
+        return attempts.isBodyInHead ? .head : .memory
+    }
+
+    var isStreamEnded: Bool { intake.isComplete && intake.bodyStream.isEmpty }
+    var hasTrailers: Bool { intake.trailers != nil }
+    var asksForTunnel: Bool { tunnel.isAsked }
+    var sentAt: MonotonicInstant { attempts.startedAt }
+
+    func withHead<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
+        rewriter.upstreamHead.withReadable(use)
+    }
+
+    func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result { intake.body.withMemory(use) }
+
+    func bodyAtHand(from offset: Int) -> Int { intake.body.bytesAtHand(from: offset) }
+    func bodyFailed(_ error: IOError) { intake.bodyFileFailed(error) }
+
+    func readBody(
+        at offset: Int, into buffer: inout ByteBuffer, atMost: Int
+    ) throws(IOError) -> Int {
+        try intake.body.read(at: offset, into: &buffer, atMost: atMost)
+    }
+
+    func sendBody(
+        from offset: Int, to transport: Transport, atMost byteCountMax: Int
+    ) -> WriteOutcome? {
+        intake.body.send(from: offset, to: transport, atMost: byteCountMax)
+    }
+
+    func forEachTrailerName(_ use: (Span<UInt8>) -> Void) {
+        let bytes = headBytes
+        for field in head.fields where field.known == .trailer {
+            use(bytes.span.extracting(field.value))
+        }
+    }
+
+    func bodyNanoseconds(_ timeouts: UpstreamTimeouts, isTunnel: Bool) -> UInt64 {
+        isTunnel ? site.timeouts.tunnel : match.handling?.readNanoseconds ?? timeouts.read
+    }
+
+    func tunnelEnds(_ check: Cause.Check) { judge.note(.check(check)) }
+}
+
+extension ByteBuffer {
+    fileprivate borrowing func withReadable<Result>(
+        _ use: (Span<UInt8>) -> Result
+    ) -> Result { use(readable) }
+}

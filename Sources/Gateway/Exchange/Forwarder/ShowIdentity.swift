@@ -1,0 +1,33 @@
+import AppAttest
+import Bytes
+import Crypto
+import HTTP
+import Judgement
+import Policy
+import Settings
+
+extension HeadRewriter {
+    /// The token that proves to the upstream what the other fields only say.
+    func appendIdentity(_ facts: IdentityFacts, _ verdict: borrowing Verdict) throws(Refusal) {
+        guard let issuer = site.identity, let routeIndex = match.routeIndex,
+            let upstream = site.settings.routes[routeIndex].upstream,
+            let field = issuer.field(upstream: upstream)
+        else { return }
+        var request: IdentifiedRequest?
+        if field.isPerRequest {
+            request = IdentifiedRequest(
+                requestID: exchange.requestIDText, route: site.settings.routes[routeIndex].name)
+        }
+        do throws(CryptoError) {
+            let (token, isSigned) = try issuer.token(
+                of: IdentityClaims(facts, verdict), upstream: upstream, request: request,
+                seconds: worker.wallMilliseconds / 1000, pseudonyms: site.pseudonyms)
+            worker.meter.add(isSigned ? .identitiesSigned : .identitiesReused)
+            upstreamHead.append(field.start)
+            upstreamHead.append(token)
+            upstreamHead.append("\r\n")
+        } catch {
+            throw Refusal(.internalFailure, .identity)
+        }
+    }
+}

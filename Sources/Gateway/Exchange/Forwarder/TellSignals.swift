@@ -1,0 +1,69 @@
+import Bytes
+import JSON
+import Judgement
+import KeyStore
+
+/// Signals in what goes upstream and into the log.
+extension HeadRewriter {
+    /// The names of what was raised, and what was counted.
+    func append(_ signals: SignalFacts, of verdict: borrowing Verdict) {
+        guard let rules = site.signals else { return }
+        upstreamHead.append("X-Attest-Signals: ")
+        if signals.raised.isEmpty { upstreamHead.append("none") }
+        for (index, rule) in signals.raised.enumerated() {
+            if index > 0 { upstreamHead.append(", ") }
+            upstreamHead.append(rule.name)
+        }
+        upstreamHead.append("\r\n")
+        for signal in Signal.allCases {
+            guard let name = signal.fieldName, let count = signals.count(of: signal) else {
+                continue
+            }
+            upstreamHead.append(name)
+            upstreamHead.append(decimal: UInt64(count))
+            upstreamHead.append("\r\n")
+        }
+        if let bits = verdict.deviceBits, let rules = rules.deviceBits {
+            append(bits, rules.names, signals)
+        }
+    }
+
+    /// The bits that the key's device has set, and how many keys such devices have.
+    private func append(_ bits: DeviceBits, _ names: [String], _ signals: SignalFacts) {
+        upstreamHead.append("X-Attest-Device-Bits: ")
+        var setCount = 0
+        for index in names.indices where bits[index] {
+            if setCount > 0 { upstreamHead.append(", ") }
+            upstreamHead.append(names[index])
+            setCount += 1
+        }
+        upstreamHead.append(setCount == 0 ? "none\r\n" : "\r\n")
+        var toldCount = 0
+        for index in names.indices {
+            guard let count = signals.count(of: .keys(ofBit: index)) else { continue }
+            upstreamHead.append(toldCount == 0 ? "X-Attest-Device-Bit-Keys: " : ", ")
+            upstreamHead.append(names[index])
+            upstreamHead.append("=")
+            upstreamHead.append(decimal: UInt64(count))
+            toldCount += 1
+        }
+        if toldCount > 0 { upstreamHead.append("\r\n") }
+    }
+}
+
+extension Signal {
+    /// The field that tells the count, up to its value; nil where the name says it all.
+    fileprivate var fieldName: StaticString? {
+        switch self {
+        case .userKeys: "X-Attest-User-Keys: "
+        case .newUserKey, .bit0Keys, .bit1Keys: nil
+        case .addressKeys: "X-Attest-Address-Keys: "
+        case .addressAttestations: "X-Attest-Address-Attestations: "
+        case .keyConflicts: "X-Attest-Key-Conflicts: "
+        case .keyUsers: "X-Attest-Key-Users: "
+        case .keyAddresses: "X-Attest-Key-Addresses: "
+        case .keyNetworks: "X-Attest-Key-Networks: "
+        case .counterGaps: "X-Attest-Counter-Gaps: "
+        }
+    }
+}

@@ -1,0 +1,22 @@
+import Bytes
+import HTTP
+import Judgement
+
+/// `Max-Forwards` (RFC 9110 section 7.6.2), by which a client asks the hops on the way about
+/// themselves. It means something for OPTIONS, and for TRACE, which is refused.
+extension RequestIntake {
+    /// How many further hops an OPTIONS request may take, nil where it does not say. Refuses what
+    /// is no number, or is there twice: two hops could read it differently.
+    func forwardsAllowed() throws(Refusal) -> UInt64? {
+        let bytes = headBytes.span
+        var allowed: UInt64?
+        for field in head.fields where field.known == .maxForwards {
+            let count = ASCII.decimal(bytes.extracting(field.value))
+            guard allowed == nil, let count else {
+                throw Refusal(.badRequest, .maxForwardsInvalid)
+            }
+            allowed = count
+        }
+        return allowed
+    }
+}

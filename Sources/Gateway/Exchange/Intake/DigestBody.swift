@@ -1,0 +1,105 @@
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import Judgement
+import Policy
+import Settings
+import Telemetry
+
+extension RequestIntake {
+    /// Waits for the whole body; its digest is known when this stage ends. A body that goes on as
+    /// it comes has none.
+    func digestBody() throws(Refusal) -> Step {
+        guard !isStreaming else { return .next }
+        guard isComplete else {
+            exchange.downstream?.wantsBody()
+            return .wait
+        }
+        if !body.isInMemory, !body.end() { return .wait }
+        if var hash = hash.take() { digest = hash.finish() }
+        if let body = checkCall.question?.body { try checkCall.takeWord(for: body) }
+        return .next
+    }
+
+    /// Takes the next bytes of the body, already without its framing. The caller refuses: it still
+    /// holds a view into its input here.
+    func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
+        if isStreaming { return receiveStreamed(bytes) }
+        if exchange.phase == .readHead { return checkCall.receiveQuestion(bytes) }
+        guard exchange.phase == .digestBody else { return nil }
+        guard bytes.count <= bodyByteCountMax - body.byteCount else {
+            return Refusal(
+                .bodyTooLarge, explanation: "The body is longer than this route allows.")
+        }
+        hash?.update(bytes)
+        scan?.feed(bytes)
+        do throws(IOError) {
+            try body.append(
+                bytes, memoryByteCountMax: heldMemoryByteCountMax,
+                directory: site.settings.limits.temporaryDirectory,
+                patience: site.timeouts.bodyFile)
+        } catch {
+            return refusal(of: error)
+        }
+        if !body.isInMemory { body.tell(exchange) }
+        return nil
+    }
+
+    /// The longest body this request may have.
+    var bodyByteCountMax: Int {
+        if match.endpoint == .attestFailure { return FailureReport.byteCountMax }
+        if match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
+        if adminDesk.inquiry != nil { return AdminDesk.deviceActionByteCountMax }
+        if adminDesk.administration != nil { return AdminDesk.administrationByteCountMax }
+        guard let routeIndex = match.routeIndex else {
+            return site.settings.limits.bodyByteCountMax
+        }
+        return site.settings.routes[routeIndex].bodyByteCountMax
+    }
+
+    /// The bytes of a held body that stay in memory: all of a body that the gateway reads itself,
+    /// because such a body is short.
+    private var heldMemoryByteCountMax: Int {
+        match.routeIndex == nil ? .max : bodyMemoryByteCountMax
+    }
+
+    private func refusal(of error: IOError) -> Refusal {
+        worker.log.repeatedEvent("body_file_failed", error.description)
+        return Refusal(.gatewayBusy, .bodyFile)
+    }
+
+    /// The body has ended; the exchange goes on.
+    func endBody(_ trailers: TrailerSection? = nil) {
+        isComplete = true
+        if let trailers { self.trailers = trailers }
+        if isStreaming {
+            forwarder.clientWasHeard()
+            forwarder.upstream?.bodyCame()
+        } else if exchange.phase == .digestBody || exchange.phase == .readHead {
+            exchange.resume()
+        }
+    }
+}
+
+extension Exchange: HeldBodyOwner {
+    func bodyFileIsReady() { intake.bodyFileIsReady() }
+    func bodyFileFailed(_ error: IOError) { intake.bodyFileFailed(error) }
+}
+
+extension RequestIntake {
+    func bodyFileIsReady() {
+        switch exchange.phase {
+        case .digestBody where isComplete: exchange.resume()
+        case .digestBody: if !body.isBehind { letClientGoOn() }
+        default: forwarder.upstream?.bodyCame()
+        }
+    }
+
+    func bodyFileFailed(_ error: IOError) {
+        // Nothing of the upstream's is known to be wrong: it is told nothing but that this ends.
+        guard exchange.number != 0, exchange.phase != .recordAccess else { return }
+        exchange.refuse(refusal(of: error))
+    }
+}

@@ -1,0 +1,121 @@
+import Background
+import Bytes
+import HTTP
+import Judgement
+import Policy
+import Settings
+
+extension RequestIntake {
+    /// Finds the endpoint or route that the normal form of the path belongs to.
+    func matchRoute() throws(Refusal) -> Step {
+        let bytes = headBytes.span
+        switch head.targetForm {
+        case .origin, .absolute: break
+        case .asterisk where checkCall.question != nil:
+            throw Refusal(
+                .notFound, .checkOwn,
+                explanation: "OPTIONS * is about the server that gets it, which no route is for.")
+        case .asterisk:
+            // OPTIONS * is about the gateway itself (RFC 9110 section 9.3.7).
+            return exchange.answer(LocalResponse(status: 200))
+        case .authority:
+            throw Refusal(.notImplemented, .connect)
+        }
+        let target = bytes.extracting(head.originTarget)
+        let method = bytes.extracting(head.method)
+        switch TargetPath.normalize(target, allowing: client.listener.allow, into: &normalPath) {
+        case .asReceived(let pathCount):
+            let path = target.extracting(0..<pathCount)
+            if let step = try answerOwn(path: path) { return step }
+            let routes = site.routes
+            let traits = routes.usesTraits ? traits(for: routes) : .plain
+            switch routes.match(method: method, path: path, traits: traits) {
+            case .route(let index): try use(route: index, spellings: [])
+            case .none: throw Refusal(.notFound, .noRoute)
+            case .refused(let fault): throw Refusal(.badRequest, .httpFault(fault))
+            }
+        case .normalized(_, let spellings):
+            let normalForm = normalPath
+            if let step = try answerOwn(path: normalForm.span) { return step }
+            let routes = site.routes
+            let traits = routes.usesTraits ? traits(for: routes) : .plain
+            switch routes.match(
+                method: method, target: target, traits: traits, allowing: client.listener.allow,
+                scratch: &normalPath)
+            {
+            case .route(let index): try use(route: index, spellings: spellings)
+            case .none: throw Refusal(.notFound, .noRoute)
+            case .refused(let fault): throw Refusal(.badRequest, .httpFault(fault))
+            }
+        case .refused(let fault):
+            throw Refusal(.badRequest, .httpFault(fault))
+        }
+        return .next
+    }
+
+    /// What the gateway answers itself; nil for a request that belongs to a route.
+    private func answerOwn(path: Span<UInt8>) throws(Refusal) -> Step? {
+        if client.listener.isAdmin { return try adminDesk.answerAdmin(path: path) }
+        if let redirect = client.listener.redirect,
+            !redirect.except.contains(where: { $0.covers(path) })
+        {
+            return exchange.answer(rewriter.redirecting(redirect.redirect))
+        }
+        guard let endpoint = site.endpoints.paths.endpoint(at: path) else {
+            // Here a proxy asks about requests; they do not come themselves.
+            guard client.listener.settings.check == nil || checkCall.question != nil else {
+                throw Refusal(.notFound, .checkPath)
+            }
+            return nil
+        }
+        guard checkCall.question == nil else {
+            throw Refusal(
+                .notFound, .checkOwn,
+                explanation:
+                    """
+                    This is an endpoint of the gateway: send the request itself to the listener, \
+                    instead of asking about it.
+                    """)
+        }
+        match.endpoint = endpoint
+        if endpoint == .assertToken { judge.begin(EndpointDesk.tokenExchangeDemand) }
+        return .next
+    }
+
+    /// Host and headers, where a route looks at them.
+    private func traits(for routes: RouteTable) -> RequestTraits {
+        let bytes = headBytes.span
+        return routes.traits(
+            authority: bytes.extracting(head.host ?? .empty), fields: head.fields, bytes: bytes,
+            trustsForwarding: client.isPeerTrusted)
+    }
+
+    private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
+        match.routeIndex = index
+        let isQuestion = checkCall.question != nil
+        if site.settings.routes[index].allowsWebSocket, !isQuestion {
+            forwarder.askForTunnel()
+        }
+        let demand = site.demands[index]
+        let percent =
+            if let share = site.rollouts[index] { share.percent } else {
+                demand.policy.rolloutPercent
+            }
+        judge.begin(demand, rolloutPercent: percent)
+        match.handling = site.handlings[index]
+        guard let handling = match.handling else { return }
+        if let nanoseconds = handling.requestNanoseconds {
+            exchange.changeRequestDeadline(nanoseconds)
+        }
+        // Of a body that is announced as empty only its end can come, and it is awaited: in HTTP/2
+        // more may come, and then the upstream must not have the request.
+        isStreaming =
+            handling.streamsBody && !isQuestion && head.framing != .none
+            && head.framing != .length(0)
+        guard handling.cutsTarget else { return }
+        // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
+        guard spellings.isSubset(of: [.pathParameters, .encodedControl]) else {
+            throw Refusal(.badRequest, .httpFault(.pathAmbiguous))
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import HTTP
+import Judgement
+import Policy
+
+extension RequestIntake {
+    /// A request that has been here already would come again and again.
+    func refuseLoop() throws(Refusal) {
+        guard head.has(.via) else { return }
+        let bytes = headBytes.span
+        for field in head.fields where field.known == .via {
+            guard !Via.names(worker.hub.viaName, in: bytes.extracting(field.value)) else {
+                throw Refusal(
+                    .loopDetected,
+                    explanation: "The request has been through this gateway before.")
+            }
+        }
+    }
+}

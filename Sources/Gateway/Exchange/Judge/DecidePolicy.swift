@@ -1,0 +1,58 @@
+import Bytes
+import Crypto
+import HTTP
+import JSON
+import Judgement
+import Policy
+import Settings
+import Telemetry
+
+extension Judge {
+    /// Decides what the route demands, and refuses what needs no body to be refused.
+    func decidePolicy() throws(Refusal) -> Step {
+        if let report = head.failureReport, match.endpoint != .attestFailure { intake.hear(report) }
+        try limiter.limitRate()
+        // A route that answers whatever comes need not read the body.
+        if policy.mode == .off, checkCall.question == nil, let step = rewriter.answerRoute() {
+            return step
+        }
+        if case .length(let byteCount) = head.framing, byteCount > UInt64(intake.bodyByteCountMax) {
+            throw Refusal(.bodyTooLarge, explanation: "The body is longer than this route allows.")
+        }
+        if match.endpoint == .assertToken {
+            try endpoints.checkTokenExchange()
+        } else if match.endpoint != nil {
+            let takesPost = match.endpoint == .attestVerify || match.endpoint == .attestFailure
+            if takesPost, head.methodKind != .post {
+                throw Refusal(.methodNotAllowed, .endpoint)
+            }
+            return .next
+        }
+        guard policy.mode != .off else {
+            judgement.pass()
+            return .next
+        }
+        // A bare request is refused before its body is read: an upload costs a stranger's time.
+        prover.readAnnouncement()
+        guard let kind = prover.proofFacts.kind else {
+            try refuseOrObserve(prover.missingProof)
+            return .next
+        }
+        judgement.begin(kind)
+        if kind == .assertion { try expectClientData() }
+        return .next
+    }
+
+    /// Gets ready for the body: its digest, and in the `body` shape what is to be found in it.
+    private func expectClientData() throws(Refusal) {
+        guard policy.clientData == .body else {
+            return intake.expectDigest()
+        }
+        do throws(Refusal) {
+            try assertions.checkProofHeaders()
+            intake.expectDigest(scanning: JSONScanner(assertions.bodySearch))
+        } catch {
+            try refuseOrObserve(error)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import AppAttest
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+import KeyStore
+
+/// What tells a device that signs for many: users, addresses and networks of its key's requests,
+/// and signatures that went elsewhere.
+///
+/// Only what was accepted counts, so that nobody who sends a captured request again can raise
+/// anything against its key, and what is refused changes nothing. The request itself is judged as
+/// if it counted already.
+extension Judge {
+    func judgeKeyUse(of keyID: KeyID, _ rules: SiteSignals, _ facts: inout SignalFacts) {
+        let marks = findKeyUseMarks(rules)
+        if let rule = rules.keyUsers { judge(marks.user, of: keyID, rule, &facts) }
+        if let rule = rules.keyAddresses, let address = marks.address {
+            judge(address, of: keyID, rule, &facts)
+        }
+        if let rule = rules.keyNetworks, let network = marks.network {
+            judge(network, of: keyID, rule, &facts)
+        }
+        if let rule = rules.counterGaps {
+            let count = worker.hub.signals.gapCount(of: .key(keyID), now: worker.signalTime)
+            facts.found(count, by: rule.rule)
+        }
+    }
+
+    private func judge(
+        _ hash: UInt64?, of keyID: KeyID, _ rule: SiteSignals.Rule, _ facts: inout SignalFacts
+    ) {
+        let count = worker.hub.signals.expected(
+            hash, of: .key(keyID), for: rule.signal, now: worker.signalTime)
+        facts.found(count, by: rule.rule)
+    }
+
+    /// The request was accepted.
+    func countKeyUse() {
+        guard let rules = site.signals, let keyID = exchange.provenKeyID else { return }
+        let marks = findKeyUseMarks(rules)
+        if let rule = rules.keyUsers, let user = marks.user { count(user, of: keyID, rule) }
+        if let rule = rules.keyAddresses, let address = marks.address {
+            count(address, of: keyID, rule)
+        }
+        if let rule = rules.keyNetworks, let network = marks.network {
+            count(network, of: keyID, rule)
+        }
+        if let rule = rules.counterGaps, case .assertion(let proof) = prover.proof,
+            let claim = proof.claim
+        {
+            let change = worker.count(accepted: claim.assertion.counter, of: keyID, rule, site)
+            if let change { report(change, of: keyID, rule) }
+        }
+    }
+
+    /// The upstream has named the user of a request that was accepted.
+    func countKeyUser(_ user: UserPseudonym, of keyID: KeyID, _ rules: SiteSignals) {
+        guard let rule = rules.keyUsers, case .user = rules.keyUserMark else { return }
+        count(user.value.word0, of: keyID, rule)
+    }
+
+    private func count(_ hash: UInt64, of keyID: KeyID, _ rule: SiteSignals.Rule) {
+        report(worker.count(.distinct(hash), of: .key(keyID), rule, site), of: keyID, rule)
+    }
+
+    private func report(_ change: TallyChange, of keyID: KeyID, _ rule: SiteSignals.Rule) {
+        reportRaised(rule, change, { "\(site.logName(of: keyID)) has \(change.after)" })
+    }
+
+    /// Each mark costs a hash or more, so they are found once.
+    private func findKeyUseMarks(_ rules: SiteSignals) -> KeyUseMarks {
+        if let keyUseMarks { return keyUseMarks }
+        var marks = KeyUseMarks()
+        if rules.keyUsers != nil { marks.user = requestUser(rules) }
+        if rules.keyAddresses != nil || rules.keyNetworks != nil,
+            let address = intake.origin?.address.ipv6Form
+        {
+            let pseudonyms = site.pseudonyms
+            if rules.keyAddresses != nil {
+                marks.address = pseudonyms.hash(ofNetwork: address.limitedNetwork)
+            }
+            if rules.keyNetworks != nil {
+                marks.network = pseudonyms.hash(ofNetwork: address.providerNetwork)
+            }
+        }
+        keyUseMarks = marks
+        return marks
+    }
+
+    // MARK: who the user is
+
+    /// Values of a field that are hashed one by one. What follows is hashed as one, so that many
+    /// short ones cost no more than their bytes.
+    private static let valueCountMax = 4
+
+    /// Stands for the user whom the request names; nil if it names nobody, or the upstream is to.
+    private func requestUser(_ rules: SiteSignals) -> UInt64? {
+        switch rules.keyUserMark {
+        case .user:
+            guard let name = requestUserName(rules) else { return nil }
+            return site.pseudonyms.pseudonym(ofUser: headBytes.span.extracting(name)).value.word0
+        case .header(let names):
+            let bytes = headBytes.span
+            var hash: UInt64?
+            for field in head.fields where names.contains(bytes.extracting(field.name)) {
+                add(bytes.extracting(field.value), to: &hash)
+            }
+            return hash
+        case .cookie(let name):
+            let bytes = headBytes.span
+            var hash: UInt64?
+            for field in head.fields where field.known == .cookie {
+                let cookies = bytes.extracting(field.value)
+                var (offset, count) = (0, 0)
+                while let value = Cookie.nextValue(named: name, in: cookies, after: &offset) {
+                    count += 1
+                    guard count < Self.valueCountMax else {
+                        add(cookies.extracting(value.lowerBound..<cookies.count), to: &hash)
+                        break
+                    }
+                    add(cookies.extracting(value), to: &hash)
+                }
+            }
+            return hash
+        }
+    }
+
+    /// Adds a value to the hash of those before it: a second one beside the first must not hide it.
+    private func add(_ value: Span<UInt8>, to hash: inout UInt64?) {
+        guard !value.isEmpty else { return }
+        hash = KeyHash.mixed(hash ?? 0) ^ site.pseudonyms.pseudonym(ofUser: value).value.word0
+    }
+}

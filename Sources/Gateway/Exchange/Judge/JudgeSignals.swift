@@ -1,0 +1,237 @@
+import AppAttest
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+import KeyStore
+import Settings
+
+/// Signals: what the gateway knows of a key, its user and its address beyond the signature. Judged
+/// once the signature has been checked, or strangers could raise them against others.
+extension Judge {
+    /// The network that is counted for the client's address; nil for a unix socket.
+    private var countedNetwork: Bytes16? { intake.origin?.address.ipv6Form?.limitedNetwork }
+
+    /// Judges the signals of the proof's key, once it is known whose key it is where a signal asks
+    /// for that.
+    func judgeSignals() throws(Refusal) -> Step {
+        if let keyID = prover.proofFacts.keyID, let rules = site.signals {
+            var keys: UserKeys?
+            if rules.asksForUser {
+                guard let user = userKeys(of: keyID, rules) else {
+                    try worker.lookUpUser(for: exchange, keyID)
+                    return .wait
+                }
+                keys = user
+            }
+            try judgeSignals(of: keyID, keys, rules)
+        }
+        judgement.met(.signals)
+        return .next
+    }
+
+    /// Refuses what the raised signals say is to be refused.
+    private func judgeSignals(
+        of keyID: KeyID, _ user: UserKeys?, _ rules: SiteSignals
+    ) throws(Refusal) {
+        var facts = SignalFacts()
+        if let user { judge(user, rules, &facts) }
+        if let network = countedNetwork {
+            if let rule = rules.addressKeys {
+                let counts = count(.key(keyID), of: .network(network), rule)
+                facts.found(counts.after, by: rule.rule)
+                reportRaised(rule, counts, { "\(exchange.peerText) has \(counts.after) keys" })
+            }
+            if let rule = rules.addressAttestations {
+                facts.found(count(.look, of: .network(network), rule).after, by: rule.rule)
+            }
+        }
+        if let rule = rules.keyConflicts {
+            facts.found(count(.look, of: .key(keyID), rule).after, by: rule.rule)
+        }
+        if let bits = prover.known.key?.deviceBits, let rules = rules.deviceBits {
+            // The key itself is one, whenever it was enrolled.
+            judge(bits, rules, &facts) { max(1, $0) }
+        }
+        judgeKeyUse(of: keyID, rules, &facts)
+        try judge(facts, isTrial: true) { site.logName(of: keyID) }
+    }
+
+    /// Counts the request, which has been accepted, against the limits of what was raised on it.
+    func countRaised() {
+        guard let signals = judgement.signals, let rules = site.signals else { return }
+        for rule in signals.raised {
+            guard let limit = rules.rule(of: rule.signal)?.rateLimit else { continue }
+            // Others may have come first meanwhile; this one has been let in.
+            try? limiter.take([limit])
+        }
+    }
+
+    /// What is known of the key's user; nil where it must be asked for.
+    private func userKeys(of keyID: KeyID, _ rules: SiteSignals) -> UserKeys?? {
+        guard let known = worker.hub.signals.user(of: keyID, now: worker.signalTime) else {
+            return nil
+        }
+        if known.isStale { worker.refreshUser(of: keyID, rules) }
+        return .some(known.keys)
+    }
+
+    private func judge(_ keys: UserKeys, _ rules: SiteSignals, _ facts: inout SignalFacts) {
+        if let rule = rules.userKeys { facts.found(keys.keyCount, by: rule.rule) }
+        if let rule = rules.newUserKey {
+            let age = worker.wallMilliseconds - keys.firstSeen
+            let isNew = keys.hasEarlierKey && age < Int64(rule.windowNanoseconds / 1_000_000)
+            facts.found(isNew ? 1 : 0, by: rule.rule)
+        }
+    }
+
+    /// A key wants to enrol.
+    func judgeAttestation() throws(Refusal) {
+        guard let rules = site.signals, let rule = rules.addressAttestations,
+            let network = countedNetwork
+        else { return }
+        var facts = SignalFacts()
+        // This one would be one more.
+        facts.found(count(.look, of: .network(network), rule).after + 1, by: rule.rule)
+        try judge(facts) { exchange.peerText }
+    }
+
+    /// A key of a device with these bits wants to enrol.
+    func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
+        guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
+        var facts = judgement.signals ?? SignalFacts()
+        judge(bits, bitRules, &facts) { $0 + 1 }
+        try judge(facts) { exchange.peerText }
+    }
+
+    /// `number`: what the keys that were counted are for this one.
+    private func judge(
+        _ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules, _ facts: inout SignalFacts,
+        _ number: (Int) -> Int
+    ) {
+        for index in rules.rules.indices where bits[index] {
+            guard let rule = rules.rules[index] else { continue }
+            facts.found(number(count(.look, of: .deviceBit(index), rule).after), by: rule.rule)
+        }
+    }
+
+    /// A key was enrolled.
+    func countAttestation(_ bits: DeviceBits?) {
+        if let bits, let rules = site.signals?.deviceBits { countKey(bits, rules) }
+        guard let rule = site.signals?.addressAttestations, let network = countedNetwork else {
+            return
+        }
+        let counts = count(.once, of: .network(network), rule)
+        reportRaised(rule, counts, { "\(exchange.peerText) has enrolled \(counts.after) keys" })
+    }
+
+    private func countKey(_ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules) {
+        for index in rules.rules.indices where bits[index] {
+            guard let rule = rules.rules[index] else { continue }
+            let counts = count(.once, of: .deviceBit(index), rule)
+            reportRaised(rule, counts, { "\(counts.after) keys of such devices were enrolled" })
+        }
+    }
+
+    /// A counter of the key came again with another challenge.
+    func countConflict(of keyID: KeyID) {
+        guard let rule = site.signals?.keyConflicts else { return }
+        let counts = count(.once, of: .key(keyID), rule)
+        reportRaised(rule, counts, { "\(site.logName(of: keyID)) has \(counts.after) conflicts" })
+    }
+
+    private func count(
+        _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
+    ) -> TallyChange { worker.count(event, of: subject, rule, site) }
+
+    /// Has the facts judged, and counts what they raise for the first time.
+    ///
+    /// What is refused is not counted, so that it never crosses a bound: the log hears of all that
+    /// it has raised here, and of whom.
+    private func judge(
+        _ facts: SignalFacts, isTrial: Bool = false, _ suspect: () -> String
+    ) throws(Refusal) {
+        for rule in facts.raised.dropFirst(judgement.signals?.raised.count ?? 0) {
+            worker.meter.raised(rule.signal)
+        }
+        do throws(Refusal) {
+            try settle(try judgement.judge(facts, isTrial: isTrial))
+        } catch {
+            let names = facts.raised.map(\.name).joined(separator: ", ")
+            worker.log.repeatedEvent("signal_raised", "\(names): \(suspect()) is to be refused")
+            throw error
+        }
+    }
+
+    /// Says so once, when the bound is crossed.
+    func reportRaised(
+        _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
+    ) {
+        guard counts.before <= rule.countMax, counts.after > rule.countMax else { return }
+        worker.log.event("signal_raised", "\(rule.name): \(text())")
+    }
+
+    // MARK: who the user is
+
+    /// The request was accepted: takes the user's name from it, where a peer's or the client's word
+    /// is taken.
+    func noteRequestUser() {
+        guard let rules = site.signals, let keyID = exchange.provenKeyID,
+            let name = requestUserName(rules)
+        else { return }
+        note(headBytes.span.extracting(name), keyID, rules)
+    }
+
+    /// The user's name in the request, where a peer's or the client's word is taken.
+    func requestUserName(_ rules: SiteSignals) -> Range32? {
+        guard let names = rules.userHeader else { return nil }
+        switch rules.userSource {
+        case .response: return nil
+        case .proxy: guard client.isPeerTrusted else { return nil }
+        case .client: break
+        }
+        guard case .value(let range) = intake.uniqueField(names),
+            (1...Self.userNameByteCountMax).contains(Int(range.count))
+        else { return nil }
+        return range
+    }
+
+    /// The upstream answers, and says who the user is.
+    func noteResponseUser(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
+        guard let rules = site.signals, rules.userSource == .response,
+            let names = rules.userHeader, let keyID = exchange.provenKeyID
+        else { return }
+        var found: Range32?
+        for field in response.fields where names.contains(bytes.extracting(field.name)) {
+            // Two names are none.
+            guard found == nil else { return }
+            found = field.value
+        }
+        if let found { note(bytes.extracting(found), keyID, rules) }
+    }
+
+    private func note(_ name: Span<UInt8>, _ keyID: KeyID, _ rules: SiteSignals) {
+        guard !name.isEmpty, name.count <= Self.userNameByteCountMax else { return }
+        let user = site.pseudonyms.pseudonym(ofUser: name)
+        if rules.userSource == .response { countKeyUser(user, of: keyID, rules) }
+        guard worker.hub.signals.shouldNote(user, of: keyID, now: worker.signalTime) else { return }
+        worker.note(user, of: keyID, rules)
+    }
+
+    /// Longer than any account's number, name or address of mail.
+    static let userNameByteCountMax = 512
+
+    /// The registry's answer to ``Worker/lookUpUser(for:_:)``, or none in time. A store that does
+    /// not answer leaves the user unknown: signals are not what routes depend on.
+    func userWasLookedUp() {
+        exchange.resume { () throws(Refusal) in
+            try prover.satisfyJudgement { () throws(Refusal) in
+                if let keyID = prover.proofFacts.keyID, let rules = site.signals {
+                    try judgeSignals(of: keyID, userKeys(of: keyID, rules) ?? nil, rules)
+                }
+                judgement.met(.signals)
+                return .next
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+import AppAttest
+import GatewayTokens
+import Judgement
+import KeyStore
+import Policy
+import Settings
+
+/// What the judgement asks for is done here: the judgement itself asks nobody.
+extension Judge {
+    /// Throws where the route enforces and does not let such requests pass; otherwise notes what
+    /// is wrong with it.
+    func refuseOrObserve(_ found: Refusal) throws(Refusal) {
+        let ask = try judgement.find(
+            found, cohort: judgedCohort,
+            seemsToBeApp: found.shortfall == .missing && seemsToBeApp,
+            hasOpenToken: prover.proof.sessionToken != nil)
+        if ask == .unrevokedToken, let token = prover.proof.sessionToken {
+            return try prover.acceptUnrevoked(token)
+        }
+        try settle(ask)
+        prover.proof.reject()
+    }
+
+    /// The proof holds, and is worth `tier`: what the route demands beside it.
+    func meetStandard(_ tier: TrustTier) throws(Refusal) {
+        try settle(try judgement.weigh(tier, cohort: judgedCohort, facts: provenFacts))
+    }
+
+    /// As ``meetStandard(_:)``, of a proof that says nothing of an app.
+    func meetStandard(_ developer: TrustTier, of appID: String?) throws(Refusal) {
+        try settle(
+            try judgement.weighDeveloper(developer, appID: appID, cohort: judgedCohort))
+    }
+
+    private var provenFacts: ProvenFacts {
+        ProvenFacts(
+            isOfDevice: prover.proofFacts.kind == .deviceToken,
+            appID: prover.known.app?.id ?? prover.proofFacts.appID,
+            environments: (prover.known.key?.environment ?? prover.proofFacts.environment)?.asSet
+                ?? .all,
+            validationCategory: validationCategory, bundleVersion: bundleVersion,
+            riskMetric: prover.known.key?.riskMetric)
+    }
+
+    /// The assertion's own map is fresher than the one kept from the attestation.
+    var bundleVersion: String? {
+        prover.proofFacts.bundleVersion ?? prover.known.key?.bundleVersion
+    }
+
+    var validationCategory: UInt32? {
+        prover.proofFacts.validationCategory ?? prover.known.key?.validationCategory
+    }
+
+    /// Asks rate limits until the judgement has no question left.
+    func settle(_ first: Judgement.Ask) throws(Refusal) {
+        var ask = first
+        while case .rate(let question) = ask {
+            ask = try judgement.answer(takeRate(question, isTrial: question == .risk))
+        }
+    }
+
+    private func takeRate(
+        _ question: Judgement.RateQuestion, isTrial: Bool
+    ) -> Judgement.RateReply {
+        let rates = match.routeIndex.flatMap { site.rateLimits.shortfalls[$0] }
+        do throws(Refusal) {
+            switch question {
+            case .shortfall(let shortfall, let reason):
+                guard let limit = rates?.limit(for: shortfall) else { return .isMissing }
+                try limiter.takeShortfall(limit, reason, isTrial: isTrial)
+            case .risk:
+                guard let limit = rates?.risk else { return .isMissing }
+                try limiter.takeShortfall(limit, .riskTooHigh, isTrial: isTrial)
+            case .signal(let signal, let isTrial):
+                guard let limit = site.signals?.rule(of: signal)?.rateLimit else {
+                    return .isMissing
+                }
+                try limiter.take([limit], isTrial: isTrial)
+            }
+            return .hasRoom
+        } catch {
+            return .isUsedUp(error)
+        }
+    }
+
+    /// What is accepted for good: as it stands, or as its shortfall has it.
+    func conclude() {
+        if judgement.signals != nil { countRaised() }
+        // Others of its key may have come first meanwhile; this one has been let in.
+        if judgement.owesRiskRate { _ = takeRate(.risk, isTrial: false) }
+        judgement.conclude()
+    }
+
+    // MARK: the verdict
+
+    /// Throws where nothing was decided, whatever went wrong before: the gateway fails closed.
+    func reachVerdict() throws(Refusal) {
+        guard judgement.outcome.decision.forwards else {
+            throw Refusal(.internalFailure, .undecided)
+        }
+        verdict = judgement.verdict(circumstances, identity: provenIdentity)
+    }
+
+    /// Describes what became of a request that ended before a verdict was reached.
+    func describe() { if verdict == nil { verdict = judgement.verdict(circumstances) } }
+
+    private var circumstances: Judgement.Circumstances {
+        var circumstances = Judgement.Circumstances()
+        circumstances.cohort = judgedCohort
+        // Most requests of open routes bring nothing, so nobody is named.
+        if prover.proofFacts.kind == nil, exchange.kind == .route { return circumstances }
+        circumstances.isAuthentic = prover.proofFacts.isAuthentic
+        circumstances.deviceBits = prover.known.key?.deviceBits
+        circumstances.sender.keyID =
+            prover.proofFacts.keyID ?? endpoints.enrolment?.keyID ?? adminDesk.inquiry?.order?.keyID
+        circumstances.sender.appID =
+            prover.known.app?.id ?? prover.proofFacts.appID ?? endpoints.enrolment?.record.appID
+        switch prover.proofFacts.kind {
+        case .developerToken:
+            if case .developerToken(.opened(let token)) = prover.proof {
+                circumstances.sender.developer = (token.name, token.id)
+            }
+        case .foreign:
+            if case .foreign(let token) = prover.proof {
+                circumstances.sender.foreign = token.proof.name
+            }
+        case .assertion, .sessionToken, .deviceToken, nil: break
+        }
+        return circumstances
+    }
+
+    /// Nil for who is nobody.
+    private var provenIdentity: Verdict.Identity? {
+        guard policy.mode != .off else { return .unasked }
+        if prover.proofFacts.kind == .deviceToken, judgement.tier == .deviceCheck,
+            let environment = prover.proofFacts.environment
+        {
+            return .device(environment)
+        }
+        // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
+        if let keyID = exchange.provenKeyID,
+            let appID = prover.known.app?.id ?? prover.proofFacts.appID,
+            let environment = prover.known.key?.environment ?? prover.proofFacts.environment
+        {
+            return .key(
+                IdentityFacts(
+                    keyID: keyID, appID: appID, environment: environment,
+                    riskMetric: prover.known.key?.riskMetric, bundleVersion: bundleVersion,
+                    validationCategory: validationCategory))
+        }
+        if case .developerToken(.opened(let token)) = prover.proof, judgement.takesWord {
+            return .developer(name: token.name)
+        }
+        if case .foreign(.verified(let proof, _)) = prover.proof, judgement.takesWord {
+            return .foreign(name: proof.name)
+        }
+        return nil
+    }
+}

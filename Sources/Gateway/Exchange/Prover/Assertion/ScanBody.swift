@@ -1,0 +1,95 @@
+import AppAttest
+import Bytes
+import JSON
+import Judgement
+import KeyStore
+import Policy
+import Settings
+
+/// The client data of the `body` shape: members of the body, found while it comes. Nothing is built
+/// of it, for nobody has proved anything yet.
+extension AssertionProver {
+    /// No body of an app has so many strings that could be challenges of ours.
+    private static let candidateCountMax = 8
+
+    private static let clientDataNames = RequestClientData.requiredMembers.map {
+        Array($0.description.utf8)
+    }
+
+    /// The members that the route names, and those by which the other shape is known.
+    private var bodyNames: [[UInt8]] {
+        var names = [Array(policy.challengeMember.utf8)]
+        if let name = policy.keyIDMember { names.append(Array(name.utf8)) }
+        return names + Self.clientDataNames
+    }
+
+    var bodySearch: JSONScanner.Search {
+        let names = bodyNames
+        guard policy.challenge == .off else {
+            return JSONScanner.Search(
+                names: names, stringByteCountMax: Self.challengeByteCountMax)
+        }
+        return JSONScanner.Search(
+            names: names, stringByteCountMax: Self.challengeByteCountMax,
+            candidateCountMax: Self.candidateCountMax, isCandidate: Self.looksLikeChallenge)
+    }
+
+    /// The members of a JSON body that the operator named; both nil for any other body.
+    func bodyMembers() throws(Refusal) -> (challenge: [UInt8]?, keyID: KeyID?) {
+        guard let bodyScan = intake.scan else { return (nil, nil) }
+        let findings: JSONFindings
+        do throws(JSONError) {
+            findings = try bodyScan.finish()
+        } catch {
+            guard policy.challenge == .required else { return (nil, nil) }
+            throw Refusal(.challengeRequired, .bodyIsNotJSON)
+        }
+        let names = bodyNames
+        func member(_ name: [UInt8]) -> JSONMember {
+            names.firstIndex(of: name).map { findings.members[$0] } ?? .absent
+        }
+        // Signed for a request in the other shape, whose method and path nobody compares here.
+        guard Self.clientDataNames.contains(where: { member($0) == .absent }) else {
+            throw Refusal(.assertionMalformed, .bodyIsClientData)
+        }
+        let keyIDMember = policy.keyIDMember.map { member(Array($0.utf8)) } ?? .absent
+        let keyID = try keyID(in: keyIDMember)
+        let named = member(Array(policy.challengeMember.utf8))
+        return (try challenge(in: named, findings), keyID)
+    }
+
+    /// As a header that names no key, one that is malformed is never taken for one left out.
+    private func keyID(in member: JSONMember) throws(Refusal) -> KeyID? {
+        switch member {
+        case .absent: return nil
+        case .string(let text):
+            if let keyID = KeyID(base64: text.span) { return keyID }
+        case .other, .repeated: break
+        }
+        throw Refusal(.assertionMalformed, .keyIDMember)
+    }
+
+    private func challenge(
+        in member: JSONMember, _ findings: JSONFindings
+    ) throws(Refusal) -> [UInt8]? {
+        var named: [UInt8]?
+        switch member {
+        case .absent, .other: break
+        case .string(let text): named = text
+        case .repeated:
+            throw Refusal(
+                policy.challenge == .off ? .assertionMalformed : .challengeRequired,
+                .challengeRepeated)
+        }
+        guard policy.challenge == .off else { return named }
+        // A route that names another member may have accepted this body: under whatever name, a
+        // challenge of ours must be spent. One is: with two the body would be good twice.
+        let ours = Set(findings.candidates.filter { isOurs($0) })
+        guard !findings.hasMoreCandidates, ours.count < 2 else {
+            throw Refusal(.assertionMalformed, .challengesTooMany)
+        }
+        return ours.first ?? named
+    }
+
+    private func isOurs(_ text: [UInt8]) -> Bool { Self.open(text.span, site.sealer) != nil }
+}

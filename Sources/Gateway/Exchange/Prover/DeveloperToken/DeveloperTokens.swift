@@ -1,0 +1,56 @@
+import Bytes
+import GatewayTokens
+import HTTP
+import Judgement
+import Policy
+import Settings
+
+/// Developer tokens: for machines without App Attest, on routes that say so.
+extension Prover {
+    /// Whether the one token header holds what says that it is a developer's.
+    var claimsDeveloperToken: Bool {
+        guard case .value(let range) = intake.uniqueField(site.fieldNames.token) else {
+            return false
+        }
+        return site.developerTokens.claims(headBytes.span.extracting(range))
+    }
+
+    /// Accepts a request by a developer's token: there is no key, and nothing is known of an app,
+    /// so of what the route demands only the tier is measured, and whose app it was made for.
+    func accept(_ token: DeveloperToken) throws(Refusal) {
+        try judge.meetStandard(token.worth.tier, of: token.appID)
+        worker.meter.add(.developerTokens)
+        judge.acceptDeveloper()
+    }
+
+    func readDeveloperToken() throws(Refusal) {
+        guard let routeIndex = match.routeIndex,
+            case .value(let range) = intake.uniqueField(site.fieldNames.token)
+        else {
+            throw Refusal(.tokenInvalid, .tokenRepeated)
+        }
+        let opened: DeveloperToken
+        do throws(SessionTokenFailure) {
+            opened = try site.developerTokens.open(
+                headBytes.span.extracting(range), for: site.settings.routes[routeIndex].name,
+                at: worker.wallMilliseconds / 1000, lifeMax: site.developerTokenLifeMax)
+        } catch {
+            throw Refusal(.tokenInvalid, .tokenFailed(error))
+        }
+        // Kept also where it is refused now: whose it was is for the log.
+        proof = .developerToken(.opened(opened))
+        let revoked = site.settings.developerTokens.revoked
+        guard !revoked.contains(opened.name), !revoked.contains(opened.id) else {
+            throw Refusal(.tokenInvalid, .tokenFailed(.revoked))
+        }
+    }
+}
+
+extension DeveloperToken.Worth {
+    var tier: TrustTier {
+        switch self {
+        case .token: .token
+        case .none: .none
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import AppAttest
+import HTTP
+import Judgement
+import KeyStore
+import Policy
+import Settings
+
+/// What the judgement needs to know about a proof is found out here, and what is needed of the
+/// stores is done. Each kind of proof has a folder in `Proof`.
+extension Prover {
+    /// Looks for the proof that the head announces.
+    func readAnnouncement() { proof = announcedProof() }
+
+    /// An assertion has come further.
+    func take(_ step: AssertionProof) { proof = .assertion(step) }
+
+    /// The proof that the head announces, of those that the route takes.
+    private func announcedProof() -> Proof {
+        let accepts = policy.accept
+        if accepts.contains(.assertion), !intake.uniqueField(site.fieldNames.assertion).isAbsent {
+            return .assertion(.announced)
+        }
+        if accepts.contains(.token) || accepts.contains(.developer),
+            !intake.uniqueField(site.fieldNames.token).isAbsent
+        {
+            return accepts.contains(.developer) && claimsDeveloperToken
+                ? .developerToken(.announced) : .sessionToken(.announced)
+        }
+        if accepts.contains(.deviceCheck), !intake.uniqueField(site.fieldNames.deviceCheck).isAbsent
+        {
+            return .deviceToken(.announced)
+        }
+        return accepts.contains(.foreign) ? announcedForeignProof() ?? .none : .none
+    }
+
+    /// What is wrong with a request that brings none.
+    var missingProof: Refusal {
+        let accepts = policy.accept
+        if accepts.contains(.assertion) { return Refusal(.assertionRequired) }
+        return Refusal(
+            accepts.contains(.deviceCheck) && accepts.isDisjoint(with: [.token, .developer])
+                ? .deviceTokenInvalid : .tokenInvalid, .tokenMissing)
+    }
+
+    /// Does what the judgement needs, until this stage has no more of it or must wait for a reply.
+    /// What is found to be wrong refuses the request only where its route enforces.
+    func satisfyJudgement() throws(Refusal) -> Step {
+        try satisfyJudgement { () throws(Refusal) in .next }
+    }
+
+    /// Goes on like ``satisfyJudgement()`` after `reply` has taken what was awaited.
+    func satisfyJudgement(after reply: () throws(Refusal) -> Step) throws(Refusal) -> Step {
+        do throws(Refusal) {
+            if case .wait = try reply() { return .wait }
+            let consumes = exchange.phase == .advanceCounter
+            while judge.judgement.need != .nothing, judge.judgement.need.isConsumption == consumes {
+                if case .wait = try satisfy(judge.judgement.need) { return .wait }
+            }
+        } catch {
+            // A limit is no judgement of a proof that holds, even where that is only observed.
+            if exchange.phase == .advanceCounter, error.reason == .rateLimited { throw error }
+            try judge.refuseOrObserve(error)
+        }
+        guard exchange.phase == .advanceCounter, match.endpoint == .assertToken else {
+            return .next
+        }
+        return try endpoints.answerToken()
+    }
+
+    /// `wait`: somebody was asked, and the reply says what was needed.
+    private func satisfy(_ need: Need) throws(Refusal) -> Step {
+        switch need {
+        case .evidence: if case .wait = try readProof() { return .wait }
+        case .earlierUse: return try lookUpDeviceToken()
+        case .device: return try askApple()
+        case .key: return try findKey()
+        case .authenticity: if case .wait = try authenticate() { return .wait }
+        case .signals: return try judge.judgeSignals()
+        case .standard: try meetStandard()
+        case .rate: if isLimitedHere { try limiter.limitKeyRate() }
+        case .counter: return try assertions.advanceHotCounter()
+        case .durableCounter: return try assertions.advanceDurably()
+        case .spending: return try spendDeviceToken()
+        case .acceptance: accept()
+        case .nothing: break
+        }
+        judge.met(need)
+        return .next
+    }
+
+    /// Reads the proof and binds it to this request.
+    private func readProof() throws(Refusal) -> Step {
+        switch proofFacts.kind {
+        case nil: break
+        case .assertion: return try assertions.readAssertion()
+        case .sessionToken: try readSessionToken()
+        case .developerToken: try readDeveloperToken()
+        case .deviceToken: _ = try readDeviceToken()
+        case .foreign:
+            if case .foreign(let token) = proof { try readForeignToken(token.proof) }
+        }
+        return .next
+    }
+
+    /// Checks the proof by the key that was looked up.
+    private func authenticate() throws(Refusal) -> Step {
+        if case .assertion(.read(let evidence)) = proof { return try assertions.verify(evidence) }
+        try checkKey()
+        return .next
+    }
+
+    /// Measures the proof by what the route demands.
+    private func meetStandard() throws(Refusal) {
+        switch proofFacts.kind {
+        case nil: break
+        case .assertion: try judge.meetStandard(.attested)
+        case .sessionToken: try judge.meetStandard(.token)
+        case .deviceToken: try judge.meetStandard(.deviceCheck)
+        case .developerToken:
+            if case .developerToken(let token) = proof, let token = token.token {
+                try accept(token)
+            }
+        case .foreign: if case .foreign(let token) = proof { try accept(token.proof) }
+        }
+    }
+
+    /// Every store has accepted what it was asked to.
+    private func accept() {
+        judge.conclude()
+        if proofFacts.counter == 1 { worker.meter.add(.firstAssertions) }
+        if isLimitedHere { limiter.countKeyRate() }
+        // A registry that does not know the key now would not take a note of it either.
+        if known.key != nil, site.signals != nil {
+            judge.noteRequestUser()
+            judge.countKeyUse()
+        }
+    }
+
+    /// Whether the assertion answers no challenge.
+    private var isUnchallenged: Bool {
+        if case .assertion(let proof) = proof { proof.claim?.challenge == nil } else { false }
+    }
+
+    /// With a store that all gateways share, the counter script keeps the buckets of a key.
+    private var isLimitedHere: Bool {
+        switch proofFacts.kind {
+        case .assertion: !worker.counters.isShared || isUnchallenged
+        case .sessionToken: true
+        case .developerToken, .deviceToken, .foreign, nil: false
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import Judgement
+import KeyStore
+import Policy
+import Settings
+
+/// What `capture` keeps of an exchange that has ended.
+extension Recorder {
+    /// Hands on what proves nothing for its cryptography or its structure. The one exception to
+    /// the rule that no proof is written anywhere: off unless the operator asks for it.
+    func captureRefusal() {
+        // First what nearly every request ends with: it costs nothing more.
+        guard exchange.outcome.decision == .refused || exchange.outcome.decision == .observed,
+            let settings = site.settings.capture, let kind = capturedKind,
+            let writer = worker.hub.captureWriter.withLock({ $0 }),
+            writer.admits(at: worker.loop.now)
+        else { return }
+        writer.keep(captured(kind), settings)
+    }
+
+    private var capturedKind: CapturedRefusal.Kind? {
+        switch (exchange.outcome.reason, exchange.outcome.cause) {
+        case (.attestationInvalid, .attestationFailed): .attestation
+        case (.assertionMalformed, _), (.assertionInvalid, _), (.requestMismatch, _),
+            (.bodyMismatch, _):
+            .assertion
+        default: nil
+        }
+    }
+
+    private func captured(_ kind: CapturedRefusal.Kind) -> CapturedRefusal {
+        var captured = CapturedRefusal(
+            kind, requestID: exchange.requestIDText, time: WallClock.now(),
+            reason: exchange.outcome.reason.code.description, detail: exchange.outcome.cause?.text)
+        captured.route = match.routeIndex.map { site.settings.routes[$0].name }
+        guard kind == .assertion else {
+            captured.requestBody = intake.body.withMemory { $0.array }
+            return captured
+        }
+        captured.assertion = fieldText(site.fieldNames.assertion)
+        captured.clientData = fieldText(site.fieldNames.clientData)
+        captured.keyID = fieldText(site.fieldNames.keyID)
+        if policy.clientData == .body, intake.isComplete { captured.bodySHA256 = intake.digest }
+        captured.publicKey = prover.known.key?.publicKey.x963
+        captured.appID = prover.known.app?.id
+        captured.environment = prover.known.key?.environment.rawValue
+        if exchange.outcome.reason == .requestMismatch {
+            captured.method = headBytes.span.extracting(head.method).array
+            captured.target = headBytes.span.extracting(head.originTarget).array
+        }
+        return captured
+    }
+
+    /// The one field's value as it came: what is not base64 is worth a look, too.
+    private func fieldText(_ names: FieldNameSet) -> [UInt8]? {
+        guard case .value(let range) = intake.uniqueField(names) else { return nil }
+        return headBytes.span.extracting(range).array
+    }
+}

@@ -1,0 +1,44 @@
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+
+/// Whether a request gets spans, and what its upstream learns of that: W3C Trace Context, and
+/// nothing at all unless `otlp` is on.
+extension Recorder {
+    /// Decides at the head. Who sent a `traceparent` has decided for its trace, within a limit:
+    /// anybody can say `sampled`.
+    func beginTrace(_ tracing: SiteTracing) {
+        guard !client.listener.isAdmin else { return }
+        if let parent = head.traceParent(in: headBytes.span) {
+            guard parent.isSampled, worker.log.spans.admitsFlagged(tracing, at: worker.loop.now)
+            else { return }
+            return trace(below: parent)
+        }
+        // The request's id, which is random, decides, as for `log.sample`.
+        if exchange.arrival.requestID.word0 % 100 < tracing.samplePercent { trace(below: nil) }
+    }
+
+    /// Writes the spans of an exchange that has ended. A refusal has some in any case, within a
+    /// limit.
+    func endTrace(_ tracing: SiteTracing, at now: MonotonicInstant) {
+        guard !client.listener.isAdmin else { return }
+        if trace == nil, exchange.outcome.decision == .refused,
+            worker.log.spans.admitsRefused(tracing, at: worker.loop.now)
+        {
+            // What could not be read has no fields.
+            let isRead = head.byteCount > 0 && headBytes.count >= head.byteCount
+            trace(below: isRead ? head.traceParent(in: headBytes.span) : nil)
+        }
+        if let trace = trace { worker.log.spans.append(exchange, trace, at: now) }
+    }
+
+    private func trace(below parent: TraceParent?) {
+        let spanIDs = worker.random.bytes16()
+        trace = RequestTrace(
+            traceID: parent?.traceID ?? worker.random.bytes16(), parentID: parent?.spanID,
+            // Zero stands for none.
+            spanID: max(1, spanIDs.word0), upstreamSpanID: max(1, spanIDs.word1),
+            flags: TraceParent.sampled | (parent?.flags ?? TraceParent.random))
+    }
+}
