@@ -133,8 +133,8 @@ package enum CounterScript {
     /// 11 `server` or `cluster`, 12 `whole` where the whole identity is looked at in any case; then
     /// three for each rate: identity, interval, depth.
     ///
-    /// Nobody can use a counter again whose bit is set in the device's state. So the whole identity
-    /// has to be looked at only where there is none: a server that evicted it has forgotten the
+    /// A counter whose bit is set in the device's state cannot be used again. So the whole identity
+    /// has to be looked at only if there is no state: a server that evicted it has forgotten the
     /// marks of challenges, too.
     ///
     /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
@@ -142,7 +142,7 @@ package enum CounterScript {
     /// with the highest (RFC 4303 section 3.4.3), 16 bytes for each bucket: its identity and when
     /// it will be full again, in microseconds of the server's clock; before the buckets 16 bytes
     /// with the identity 0 and the time at which they were written; and at the end eight digits of
-    /// the SHA-1 of all that, against damage and not against anybody who can compute it. Every
+    /// the SHA-1 of all that, against damage and not against those who can compute it. Every
     /// accepted counter sets its bit, whatever the policy of its route, so that `strict` and
     /// `window(N)` may be mixed on one device. `strict` is a window of one: only the highest
     /// counter itself lies in it, and its bit is set.
@@ -183,7 +183,7 @@ package enum CounterScript {
               and commands >= counted
         end
         if not lives then
-          -- Nobody else shall take it for a living one. What cannot be written ends nothing.
+          -- No other gateway shall take it for a living one. What cannot be written ends nothing.
           local ended = redis.pcall('SET', ARGV[2], '', 'KEEPTTL')
           if ended.err then return ended end
           return \(Code.incarnationChanged.rawValue)

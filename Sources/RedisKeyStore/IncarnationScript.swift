@@ -15,9 +15,9 @@ import Redis
 /// The history also changes when a master gets its first replica, or gets one after an hour without
 /// any: then clients sign once more than was needed.
 ///
-/// Each look writes the record again with the server's time, and whoever looked remembers that
-/// time: a record that is older than what somebody has seen came back from a dump, and one that
-/// nobody has looked at for long may have come back with its whole machine.
+/// Each look writes the record again with the server's time, and the gateway that looked remembers
+/// that time: a record that is older than what a gateway has seen came back from a dump, and one
+/// that no gateway has looked at for long may have come back with its whole machine.
 ///
 /// In a cluster each master has a record of its own, with its configuration epoch: a master that
 /// takes a slot back from another has a higher one than before, and what the other lost while it
@@ -68,7 +68,7 @@ package enum IncarnationScript {
                 .. string.format(' %015d %015d ', noted, commands) .. identity, 'KEEPTTL')
             if written.err then
               if not incarnation then return written end
-              -- A full memory ends no incarnation; that somebody looked is not noted.
+              -- A full memory ends no incarnation; the time of this look is not noted.
               noted = tonumber(string.sub(record, 59, 73))
             end
             return {incarnation or ARGV[1], history, noted, now, written.err or ''}
@@ -104,7 +104,7 @@ struct ServerLook: Hashable {
     let incarnation: Incarnation
     /// `master_replid`.
     let history: String
-    /// The time in the record: the highest that the server's clock has shown to anybody.
+    /// The time in the record: the highest that the server's clock has shown to any gateway.
     let notedMilliseconds: Int64
     /// The present time of the server's clock.
     let milliseconds: Int64

@@ -23,9 +23,9 @@ public enum EmbeddedOwnershipError: Error, Hashable, Sendable, CustomStringConve
     }
 }
 
-/// What a start finds of the embedded counters of the last stop.
+/// The state in which a start finds the embedded counters of the last stop.
 public enum KeptState: Sendable {
-    /// Nobody has counted on the registry with embedded counters, or a gateway has since counted
+    /// No gateway has counted on the registry with embedded counters, or one has since counted
     /// elsewhere.
     case none
     case kept(EmbeddedSnapshot)
@@ -67,8 +67,9 @@ public struct EmbeddedOwnership: ~Copyable {
         }
     }
 
-    /// Who counts on the registry in memory, in its own words: a gateway that runs, or one that was
-    /// killed. Nil after a clean stop, and for a registry that none has used so. Takes no lock.
+    /// The gateway that counts on the registry in memory, in its own words: one that runs, or one
+    /// that was killed. Nil after a clean stop, and for a registry that none has used so. Takes no
+    /// lock.
     public static func runner(registryPath: String) -> String? {
         let words = holder(File.resolved(registryPath) + ".owner")
         return words.isEmpty ? nil : words
@@ -106,7 +107,7 @@ public struct EmbeddedOwnership: ~Copyable {
     public func takeState() throws(StoreError) -> KeptState {
         var isLocked = false
         let rows = try withTables(busyMillisecondsMax: 1000) { tables throws(SQLiteError) in
-            // Nobody else writes it: this process has ``lock``.
+            // No other process writes it, because this one has ``lock``.
             let rows = try tables.embeddedState()
             guard !rows.isEmpty else { return rows }
             do throws(SQLiteError) {
@@ -154,7 +155,7 @@ public struct EmbeddedOwnership: ~Copyable {
         else { return .lost(isOther) }
         guard let identity else {
             return .lost(
-                "\(ownerPath) is gone: a gateway has counted in Redis since, or somebody removed it"
+                "\(ownerPath) is gone: a gateway has counted in Redis since, or it was removed"
             )
         }
         guard [inode, changedAt] == identity, owner == Self.mark(token) else {

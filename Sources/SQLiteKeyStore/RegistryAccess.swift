@@ -24,8 +24,8 @@ final class RegistryAccess {
         case replaced
     }
 
-    /// Nil unless what was in the log may be lost, or lies in two logs that nobody can put
-    /// together. It says why nothing is opened any more.
+    /// Not nil if what was in the log may be lost, or lies in two logs that cannot be put together.
+    /// It says why nothing is opened any more.
     private(set) var tear: StoreError?
 
     init(
@@ -64,11 +64,11 @@ final class RegistryAccess {
         }
     }
 
-    /// Closes a connection to what does not lie at the path any more.
+    /// Closes a connection to a file that is not at the path any more.
     ///
     /// If the log is gone, the last connection takes it into the file as it is closed. Until then
-    /// nobody opens the file again (``Connection/Options/expectsLog``), so that all go on with what
-    /// was in the log.
+    /// no connection opens the file again (``Connection/Options/expectsLog``), so that all go on
+    /// with what was in the log.
     func leaveIfMoved() {
         guard let connection = current?.connection else { return }
         if connection.fileHasMoved {
@@ -94,10 +94,10 @@ final class RegistryAccess {
     }
 
     private static let twoLogs = StoreError(
-        "registry: somebody has removed its log (-wal, -shm) and made another; what was written"
+        "registry: its log (-wal, -shm) was removed and made anew; what was written"
             + " meanwhile may be lost: restart the gateway, run doctor")
     private static let cutLog = StoreError(
-        "registry: somebody has cut its log (-wal) short; what was written last may be lost:"
+        "registry: its log (-wal) was cut short; what was written last may be lost:"
             + " restart the gateway, run doctor")
 
     /// The tables, if they are open and the path still leads to their file.

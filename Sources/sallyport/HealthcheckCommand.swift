@@ -14,7 +14,7 @@ enum HealthcheckCommand {
           --json              print the answer as one JSON object
 
         Asks that listener for /readyz. Exit code 0: the gateway is ready. 1: it is not, or it
-        does not answer within 5 seconds. 78: nobody knows where to ask.
+        does not answer within 5 seconds. 78: no address to ask was found.
         """
 
     static func main(_ words: [String]) {

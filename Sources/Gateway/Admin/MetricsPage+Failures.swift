@@ -5,7 +5,7 @@ extension MetricsPage {
         page.family(
             "sallyport_client_failures_total", .counter,
             help: "Failures that apps report of their side, by what they were about to do, what "
-                + "went wrong, and the version of the device's system. Anybody may report.")
+                + "went wrong, and the version of the device's system. Any client may report.")
         for (name, count) in FailureList.sorted(counts.causes) {
             page.sample(
                 [

@@ -66,7 +66,7 @@ extension DemoScenario {
             "a device token, of a device without App Attest", trial,
             .arrived(.verified(tier: "device_check")))
         try send("the same device token again", trial, .refused(401, "device_token_invalid"))
-        trial.fields = [("X-Device-Check-Token", Base64.encode(Array("nobody's".utf8)))]
+        trial.fields = [("X-Device-Check-Token", Base64.encode(Array("unknown".utf8)))]
         try send(
             "a device token that Apple does not know", trial,
             .refused(401, "device_token_invalid"))
