@@ -182,7 +182,7 @@ package enum KeyLine {
         if let text = try optional("receipt", members) {
             guard let receipt = Base64.decode(text) else { throw Failure("receipt is not base64") }
             record.receipt = receipt
-            // Due at once: nobody here knows how old it is.
+            // The age of an imported receipt is not known, so it is due at once.
             record.receiptState = ReceiptState(
                 dueAt: record.status == .active ? record.enrolledAt : nil)
         }

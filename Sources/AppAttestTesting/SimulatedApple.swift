@@ -5,8 +5,8 @@ public import JSON
 /// A stand-in for Apple: a root and an intermediate that certify simulated devices' keys, and a
 /// root and a signer for receipts.
 ///
-/// Whoever trusts ``root`` trusts every object that this simulator makes: for tests and
-/// demonstrations only.
+/// A verifier that trusts ``root`` trusts every object that this simulator makes, so the root is
+/// for tests and demonstrations only.
 public final class SimulatedApple: Sendable {
     /// Stands in for Apple App Attestation Root CA.
     public let root: Certificate

@@ -58,7 +58,7 @@ public final class AppleClient {
         configuration.https.inFlightCountMax - devices.inFlightCount
     }
 
-    /// Ends all that is under way; whoever waits hears of it.
+    /// Cancels all requests that are under way. Their callers are told.
     public func close() {
         receipts.close()
         devices.close()

@@ -64,8 +64,8 @@ public enum AttestationData {
             return .receipt(receipt)
         case 304: return .tooEarly
         case 400:
-            // Only what Apple is known to say ends a receipt's renewal: an error page of somebody
-            // on the way would otherwise end those of all.
+            // Only answers that Apple is known to give end a receipt's renewal. The error page
+            // of a proxy in between would otherwise end the renewal of all receipts.
             switch response.words?.lowercased() {
             case "incorrect environment": return .incorrectEnvironment
             case "bad payload": return .badPayload

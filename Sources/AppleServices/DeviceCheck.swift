@@ -39,7 +39,7 @@ public enum DeviceCheck {
         case done
         /// 200 to `query`.
         case bits(Bits)
-        /// 200 to `query`, in plain text: nobody has ever set them.
+        /// 200 to `query` with plain text: the bits of this device have never been set.
         case neverSet
         /// 400 that the client is to blame for: a token that is none, is used up, or of another
         /// app or environment.

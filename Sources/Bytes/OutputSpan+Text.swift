@@ -1,4 +1,4 @@
-/// What texts are made of, written in place.
+/// The parts of texts, written in place.
 extension OutputSpan where Element == UInt8 {
     /// Appends all of `bytes`, for which there must be room.
     @inlinable @inline(__always)

@@ -278,7 +278,8 @@ static inline void sallyport_pass_on(const struct sigaction *previous, int numbe
     } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
         previous->sa_handler(number);
     } else {
-        // A fault happens again as soon as the handler returns; what somebody sent does not.
+        // A fault happens again as soon as the handler returns; a signal from another process
+        // does not.
         signal(number, SIG_DFL);
         if (information == NULL || information->si_code <= 0) raise(number);
     }

@@ -3,7 +3,7 @@
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 
-// Without memory nghttp2 loses frames, so that somebody waits for ever, and frees an item twice if
+// Without memory nghttp2 loses frames, so that a peer waits for ever, and frees an item twice if
 // there is none for its place in a queue. So no allocation of a session may fail; the process ends
 // instead, as it does for Swift's own.
 static inline void *sallyport_http2_checked(void *memory, size_t size) {

@@ -132,8 +132,8 @@ public enum CertificateChain {
         let flags = UInt(
             X509_V_FLAG_CHECK_SS_SIGNATURE | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_POLICY_CHECK)
         unsafe X509_VERIFY_PARAM_set_flags(parameters, flags)
-        // Any policy will do, but where a CA asks for one there has to be one. The object is one of
-        // OpenSSL's own, which nobody frees.
+        // Any policy will do, but a CA that asks for one must get one. The object is a static
+        // one of OpenSSL, so it is not freed.
         guard unsafe X509_VERIFY_PARAM_add0_policy(parameters, OBJ_nid2obj(NID_any_policy)) == 1
         else { throw .other(ErrorQueue.drain("certificate policies")) }
         // 112 bits: RSA from 2048, curves from 224.

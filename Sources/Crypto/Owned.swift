@@ -1,7 +1,7 @@
 /// One OpenSSL object and the function that frees it, also for the targets that use OpenSSL beside
 /// this one.
 ///
-/// Whoever reads ``pointer`` keeps the owner alive meanwhile.
+/// A user of ``pointer`` must keep the owner alive meanwhile.
 @safe
 package struct Owned: ~Copyable {
     package let pointer: OpaquePointer

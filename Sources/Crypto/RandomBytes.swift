@@ -31,7 +31,7 @@ public enum RandomBytes {
     }
 
     private static func fill(_ buffer: UnsafeMutableRawBufferPointer) {
-        // RAND_bytes counts in Int32; nobody here asks for a gigabyte.
+        // RAND_bytes counts in Int32; no caller here asks for a gigabyte.
         guard let count = Int32(exactly: buffer.count) else { fatalError("too many random bytes") }
         guard count > 0, let base = buffer.baseAddress else { return }
         let filled = unsafe RAND_bytes(base.assumingMemoryBound(to: UInt8.self), count)

@@ -1,12 +1,12 @@
 import Bytes
 import COpenSSL
 
-/// Bytes that nobody else may know, overwritten when the last reference goes.
+/// Secret bytes, overwritten when the last reference goes.
 ///
-/// Changed by `deinit` alone, when nobody else can see it, so that any number of threads may read
-/// one.
+/// Only `deinit` changes them, when no other reference exists, so any number of threads may read
+/// them.
 public final class Secret: @unchecked Sendable {
-    /// Whoever keeps a copy of the array beyond a call keeps the bytes in memory, too.
+    /// A copy of this array that outlives a call keeps the bytes in memory, too.
     public private(set) var bytes: [UInt8]
 
     /// The caller keeps no reference to the array.
@@ -24,8 +24,8 @@ extension Secret: Hashable {
 }
 
 extension [UInt8] {
-    /// Overwrites the bytes, and leaves none. Nobody else may hold the array: another's view of
-    /// the same memory would stay as it is.
+    /// Overwrites the bytes and empties the array. There must be no other reference to it:
+    /// otherwise the array would be copied first, and the original would keep the bytes.
     public mutating func wipe() {
         unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
         self = []

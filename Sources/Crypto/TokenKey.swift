@@ -35,8 +35,8 @@ public final class TokenKey: @unchecked Sendable {
     public let kind: Kind
     private let handle: OpaquePointer
 
-    /// Below, RSA can be broken (RFC 7518 section 3.3 asks for 2048); above, each signature costs
-    /// whoever checks it more than a token is worth.
+    /// The accepted sizes of RSA keys. Smaller ones can be broken (RFC 7518 section 3.3 asks for
+    /// 2048), and checking a signature of a larger one costs more than a token is worth.
     public static let modulusBitCounts = 2048...8192
     /// All exponents in use have 3 or 17 bits; OpenSSL itself takes no more for long keys.
     private static let exponentByteCountMax = 8

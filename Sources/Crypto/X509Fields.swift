@@ -62,7 +62,7 @@ package enum X509Fields {
             decoding: UnsafeBufferPointer(start: encoded, count: Int(byteCount)), as: UTF8.self)
     }
 
-    /// Where the extensions of RFC 5280 section 4.2 are, whose values are DER.
+    /// The prefix of the OIDs of RFC 5280 section 4.2, whose extensions have values in DER.
     private static let standardExtensions = "2.5.29."
 
     /// The extensions in their order; RFC 5280 section 4.2 allows each OID once.

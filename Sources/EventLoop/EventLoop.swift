@@ -167,7 +167,7 @@ public final class EventLoop {
 
     private var hasHooks: Bool { !asking.isEmpty || !working.isEmpty || !sending.isEmpty }
 
-    /// Where a hook of this stage waits for the turn's end.
+    /// The list in which a hook of this stage waits for the turn's end.
     func hookList(_ stage: TurnEndHook.Stage) -> HookList {
         switch stage {
         case .ask: asking

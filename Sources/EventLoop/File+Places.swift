@@ -2,9 +2,9 @@ import CLibevent
 import CLinux
 
 extension File {
-    /// Where users that neither own a file nor are in its group may put another in its place: the
+    /// The places at which users that neither own the file nor are in its group may replace it: the
     /// file itself, and each directory on the way to it, if they may change it. Links are followed
-    /// step by step. What is missing, or cannot be looked at, is left out.
+    /// step by step. A place that is missing or cannot be examined is left out.
     public static func placesOpenToChanges(_ path: String) -> [String] {
         places(path).filter(isOpenToChanges)
     }

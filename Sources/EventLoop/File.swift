@@ -9,10 +9,10 @@ public enum File {
     /// The error number of a pipe whose reader has gone.
     public static let noReader: Int32 = EPIPE
 
-    /// The whole file, refused if it holds more than `byteCountMax` bytes. A pipe is read to its
-    /// end. It is empty if nobody has it open to write.
+    /// Reads the whole file. Throws if it holds more than `byteCountMax` bytes. A pipe is read to
+    /// its end; it is empty if no process has it open for writing.
     public static func read(_ path: String, byteCountMax: Int) throws(IOError) -> [UInt8] {
-        // Without it, a named pipe that nobody writes to would be waited for here, forever.
+        // Without it, opening a named pipe without a writer would block forever.
         let file = try open(path, O_RDONLY | O_NONBLOCK, mode: 0)
         let code = sallyport_block(file.raw)
         guard code == 0 else { throw IOError(path, errno: code) }
@@ -283,8 +283,9 @@ public enum File {
         return [UInt64(status.st_dev), UInt64(status.st_ino)]
     }
 
-    /// Tells this very file from a copy that was put in its place, also over it: its inode, and
-    /// when the system has last changed it, which nobody can set. Nil if there is none.
+    /// Tells this very file from a copy that was put in its place, or written over it: its inode,
+    /// and the time of the last change of its inode, which no process can set. Nil if there is no
+    /// file.
     public static func identity(_ path: String) -> [UInt64]? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -314,7 +315,7 @@ public enum File {
         return names
     }
 
-    /// Where a link leads to, as it says itself; nil for what is no link.
+    /// The target that a link names, unresolved; nil if the file is not a link.
     static func linkTarget(_ path: String) -> String? {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
         let length = unsafe readlink(path, &bytes, bytes.count)

@@ -21,8 +21,8 @@ public struct FileRights: Hashable, Sendable {
         self.init(status)
     }
 
-    /// True if whoever made a file with the rights `other` may also write to the file with these:
-    /// this process's user, root, the owner, or a member of a group that may write.
+    /// True if the user who made a file with the rights `other` may also write to the file with
+    /// these: this process's user, root, the owner, or a member of a group that may write.
     public func admit(_ other: FileRights) -> Bool {
         other.user == geteuid() || other.user == 0 || other.user == user
             || (permissions & 0o020 != 0 && other.group == group) || permissions & 0o002 != 0

@@ -46,9 +46,9 @@ public enum HostSystem {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Opens /dev/null in place of each standard stream that whoever started us has closed: a
-    /// socket would get its number, and what is written to a log. To be called before anything
-    /// else is opened; false if it cannot be done.
+    /// Opens /dev/null in place of each standard stream that is closed at the start. Otherwise a
+    /// socket would get its number, and lines for a log would be sent through it. To be called
+    /// before anything else is opened; false if it cannot be done.
     public static func completeStandardStreams() -> Bool {
         for descriptor in STDIN_FILENO...STDERR_FILENO where sallyport_is_open(descriptor) == 0 {
             guard unsafe sallyport_open("/dev/null", O_RDWR, 0) == descriptor else { return false }
@@ -73,8 +73,8 @@ public enum HostSystem {
     }
 
     /// Keeps what is in memory out of core dumps, also of those that are piped to a program, and
-    /// out of the reach of other processes of the same user (PR_SET_DUMPABLE). If the limit of core
-    /// files (RLIMIT_CORE) is not 0, somebody wants one, and nothing changes.
+    /// out of the reach of other processes of the same user (PR_SET_DUMPABLE). Changes nothing if
+    /// the limit of core files (RLIMIT_CORE) is not 0, because then core dumps are wanted.
     public static func forbidUnwantedDumps() {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)

@@ -4,7 +4,7 @@ import CLinux
 /// Listening sockets that were open before this program began: a service manager's
 /// (sd_listen_fds(3)), or those of the process's former program.
 ///
-/// What nobody takes is closed with this object.
+/// A listener that is not taken is closed with this object.
 public final class InheritedListeners {
     private struct Entry {
         let descriptor: Int32
@@ -21,7 +21,7 @@ public final class InheritedListeners {
 
     deinit { close() }
 
-    /// Closes those that nobody has taken, and removes their files where they are ours.
+    /// Closes the listeners that were not taken, and removes their files if they are ours.
     public func close() {
         for entry in entries {
             Socket.close(entry.descriptor)
@@ -76,7 +76,8 @@ public final class InheritedListeners {
     /// Takes a listening socket of this process's own.
     public func add(_ descriptor: Int32) throws(IOError) { try adopt(descriptor, name: nil) }
 
-    /// `file` belongs to one of them, and to this process: whoever serves it last removes it.
+    /// `file` belongs to one of the listeners and to this process. The last process that serves it
+    /// removes it.
     public func own(_ file: SocketFile) { ownFiles.insert(file.identity) }
 
     /// False of a file that a service manager made.
@@ -131,7 +132,7 @@ public final class InheritedListeners {
         return found
     }
 
-    /// The sockets that a service manager has opened and nobody has taken, such as `[::1]:80
+    /// The sockets that a service manager has opened and that were not taken, such as `[::1]:80
     /// (web.socket)`.
     public var strangers: [String] {
         entries.compactMap { entry in

@@ -34,7 +34,7 @@ public final class Locked<Value>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Runs `body` unless somebody else has the lock; nil then.
+    /// Runs `body` unless another thread has the lock; nil then.
     public func withLockIfFree<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {

@@ -1,14 +1,14 @@
 import CLinux
 import Synchronization
 
-/// Memory that files are mapped into, and what becomes of it if the system cannot bring a page of
-/// it: the file was cut short, its file system has no room or has shut down. The system then sends
-/// SIGBUS, which ends a process.
+/// Memory that files are mapped into. If the system cannot bring a page of it, because the file was
+/// cut short or its file system has no room or has shut down, the system sends SIGBUS, which ends a
+/// process.
 ///
 /// A fault in a region that was added here marks its group instead, and puts empty memory of this
 /// process in the place of all regions of the group: from then on nothing of it reaches the file,
-/// and nothing in it is what the file holds. The thread goes on. Whoever uses the memory has to
-/// ask ``Group/isLost`` before it believes what it read, and after the last store before it says
+/// and nothing in it is what the file holds. The thread goes on. The code that uses the memory has
+/// to ask ``Group/isLost`` before it believes what it read, and after the last store before it says
 /// that something was stored.
 ///
 /// Faults elsewhere are treated as they would have been without this.

@@ -23,8 +23,8 @@ public final class NotifySocket {
         descriptor = Descriptor(owning: raw)
     }
 
-    /// Sends assignments such as `READY=1` together. False if nobody took them: the manager is away
-    /// or does not read.
+    /// Sends assignments such as `READY=1` together. False if the manager did not take them: it is
+    /// away or does not read.
     ///
     /// The address is looked up each time: a manager that starts again has another socket there.
     @discardableResult

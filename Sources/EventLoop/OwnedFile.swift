@@ -4,7 +4,8 @@ import CLinux
 /// A file that this process makes: it is locked for as long as it is open
 /// (``RegularFile/lock()``), so that others can tell that its process lives.
 ///
-/// It is made as a draft, under a name that nobody looks for, filled, and then given its own name.
+/// The file is made as a draft under a name that no reader looks for, filled, and then given its
+/// own name.
 public final class OwnedFile: Sendable {
     public let path: String
     private let draftPath: String

@@ -3,8 +3,8 @@ import CLinux
 
 /// Asks the kernel once which of several descriptors have something to read, or have ended.
 ///
-/// A loop tells of that only in its next turn; this is for whoever must know now, and it costs one
-/// system call for all of them.
+/// A loop reports that only in its next turn. This check reports it now, with one system call for
+/// all descriptors.
 public struct ReadabilityCheck {
     private var requests: [pollfd] = []
     private var isAsked = false

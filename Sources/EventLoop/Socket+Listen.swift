@@ -10,7 +10,7 @@ extension Socket {
     /// only: that `[::]` and `0.0.0.0` are two listeners is plain to see in the configuration, and
     /// no client appears under an IPv4-mapped address that an address rule would miss.
     ///
-    /// A stale unix socket file is removed where nobody answers at it. The error's text names the
+    /// A stale unix socket file is removed if no process answers at it. The error's text names the
     /// address: `127.0.0.1:8080: address already in use`.
     public static func listen(
         on address: SocketAddress, reusePort: Bool = false, backlog: Int32 = 1024
@@ -70,7 +70,7 @@ extension Socket {
             close(descriptor)
             throw IOError(address.description, .addressInUse)
         case .failed(EAGAIN): throw IOError(address.description, .addressInUse)
-        // Nobody answers at a file that was left behind: it would be replaced.
+        // No process answers at a file that was left behind: the file would be replaced.
         case .failed(ENOENT), .failed(ECONNREFUSED):
             let directory = File.directory(of: path)
             guard File.canWrite(inDirectory: directory) else {
@@ -80,7 +80,7 @@ extension Socket {
         }
     }
 
-    /// Bound alone first, which fails where anybody has the address.
+    /// Binds a single socket first, which fails if any other process has the address.
     private static func freeAddress(_ address: SocketAddress) throws(IOError) -> SocketAddress {
         let probe = try bind(to: address, reusePort: false)
         return localAddress(probe.raw) ?? address
@@ -134,7 +134,7 @@ extension Socket {
                 throw IOError(address.description, errno: sallyport_errno())
             }
         case .failed(EAGAIN):
-            // Its backlog is full: somebody listens.
+            // Its backlog is full: a process listens.
             throw IOError(address.description, .addressInUse)
         case .failed(ENOENT):
             return

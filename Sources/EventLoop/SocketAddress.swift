@@ -2,7 +2,7 @@ public import Bytes
 import CLibevent
 import CLinux
 
-/// Where a socket listens or connects: an IPv4 or IPv6 address with a port, or a unix path.
+/// An address at which a socket listens or connects: IPv4 or IPv6 with a port, or a unix path.
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     enum Form: Hashable, Sendable {
         /// The address in host byte order.

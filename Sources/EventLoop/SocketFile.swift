@@ -16,13 +16,13 @@ public struct SocketFile: Hashable, Sendable {
         identity = "\(status.st_dev).\(status.st_ino)"
     }
 
-    /// Whether it still has its name.
+    /// True if the file still has its name.
     public var isInPlace: Bool { SocketFile(path) == self }
 
     /// Removes it, unless something else has its name by now.
     public func remove() {
         guard isInPlace else { return }
-        // One that stays harms nobody: the next start replaces it.
+        // A file that stays does no harm: the next start replaces it.
         unsafe unlink(path)
     }
 }

@@ -7,9 +7,9 @@ import CLinux
 /// The pipe between them is empty between two moves, so that one serves all sockets of a thread.
 /// SIGPIPE must be ignored.
 public struct SplicePipe: ~Copyable {
-    /// What became of one move.
+    /// The result of one move.
     public struct Move: Hashable, Sendable {
-        /// What came out of the source.
+        /// The result of reading from the source.
         public var read: ReadOutcome
         /// The target takes nothing more, ever: what was read is lost.
         public var isTargetLost = false

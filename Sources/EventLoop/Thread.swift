@@ -31,10 +31,10 @@ public final class Thread {
     }
 
     /// Starts a thread that first makes, with `prepare`, what `body` is given, and waits until it
-    /// has. What `prepare` throws is thrown on, and the thread has ended then.
+    /// has. An error of `prepare` is thrown on; the thread has then ended.
     ///
-    /// So whoever starts threads knows that each of them works, although what they work with never
-    /// leaves them.
+    /// So the caller knows that the thread works, although the prepared values never leave that
+    /// thread.
     public static func spawn<Prepared>(
         name: String, preparing prepare: @escaping @Sendable () throws -> Prepared,
         _ body: @escaping @Sendable (Prepared) -> Void
@@ -66,8 +66,8 @@ public final class Thread {
 
 extension Thread {
     /// Waits for the thread's end, but no longer than `limit`: it may hang in the kernel, on a file
-    /// system that does not answer. False if it runs on; then nobody waits for it. Called once, in
-    /// place of ``join()``.
+    /// system that does not answer. False if the thread still runs; it is then left to itself.
+    /// Called once, in place of ``join()``.
     @discardableResult
     public func join(within limit: Duration) -> Bool {
         precondition(!isJoined, "a thread is joined once")
@@ -81,7 +81,7 @@ extension Thread {
 }
 
 extension Locked<Thread?> {
-    /// Waits for the thread's end, unless somebody else waits for it, or has.
+    /// Waits for the thread's end, unless another caller waits for it, or has.
     package func join() { withLock { $0.take() }?.join() }
 }
 

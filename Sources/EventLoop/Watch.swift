@@ -152,8 +152,8 @@ public final class Watch {
         unsafe heldHandler = nil
     }
 
-    /// Has `body` call the handler. It is held meanwhile, because it may go in its own call, and
-    /// the watch with it. The loop is not: it runs, so that somebody holds it.
+    /// Has `body` call the handler. The handler is retained meanwhile, because it may be released
+    /// in its own call, and the watch with it. The loop is not: its running call retains it.
     @inline(__always)
     fileprivate static func call(
         _ context: UnsafeMutableRawPointer, _ body: (any ReadinessHandler) -> Void

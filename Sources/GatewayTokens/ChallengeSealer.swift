@@ -21,7 +21,8 @@ public struct ChallengeSealer: Sendable {
     private let generations: [Generation]
 
     static let version: UInt8 = 2
-    /// Held when it was issued in place of when it ends; nobody knows for how long it was meant.
+    /// Challenges of this version hold the time of issue in place of the end; their lifetime is not
+    /// known.
     private static let supersededVersion: UInt8 = 1
     static let bodyByteCount = 1 + 4 + 1 + 8 + 8 + 16
     static let tagByteCount = 16

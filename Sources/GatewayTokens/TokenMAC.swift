@@ -52,8 +52,8 @@ struct TokenMAC: Sendable {
         generations.contains { Self.begins(token, with: $0.prefix) }
     }
 
-    /// The claims of `token` if it is authentic. Whoever signed it wrote them; claims that cannot
-    /// be read are of another version.
+    /// The claims of `token` if it is authentic. Claims that cannot be read were signed by another
+    /// version of the gateway.
     func open(
         _ token: Span<UInt8>, byteCountMax: Int
     ) throws(SessionTokenFailure) -> JSONObjectReader {

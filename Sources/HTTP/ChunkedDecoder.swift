@@ -2,7 +2,7 @@ import Bytes
 
 /// The bounds of a chunked body beside its data.
 public struct ChunkedLimits: Hashable, Sendable {
-    /// Chunk extensions of the whole body together: they carry nothing that anybody reads.
+    /// The most bytes of chunk extensions in a whole body. The decoder drops them.
     public var extensionByteCountMax = 4 * 1024
     /// The trailer section with its empty line.
     public var trailerByteCountMax = 8 * 1024
@@ -199,7 +199,7 @@ public struct ChunkedDecoder: Sendable {
         return nil
     }
 
-    /// Where white space leads; nil if none may be.
+    /// The phase that follows white space; nil if none may be there.
     private var phaseAfterSpace: Phase? {
         switch phase {
         case .sizeSpace, .extensionNameStart, .extensionNameSpace, .extensionValueStart,

@@ -64,7 +64,7 @@ struct FieldSection: Sendable {
         return .advanced
     }
 
-    /// What the last step of a head means for it.
+    /// The result of the last step of a head.
     ///
     /// - Parameter isFull: no more bytes of the head may be looked at.
     func outcome(

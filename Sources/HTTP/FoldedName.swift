@@ -28,7 +28,7 @@ enum FoldedName {
         return others & ~kinds.alphanumeric == 0
     }
 
-    /// What each byte of a word is: a flag is the high bit of its byte.
+    /// The kind of each byte of a word: a flag is the high bit of its byte.
     private struct Kinds {
         /// The low seven bits of each byte, so that no sum carries.
         let low: UInt64

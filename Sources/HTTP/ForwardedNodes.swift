@@ -3,8 +3,8 @@ import Bytes
 /// Finds the nodes that a `Forwarded` field names (RFC 7239 section 4).
 public enum ForwardedNodes {
     /// The `for` of each element, without its quotes and escapes; nil for an element without one.
-    /// Nil as a whole for what is no list of elements, or has an element with a parameter twice or
-    /// with more of them than anybody knows.
+    /// Nil as a whole if the value is no list of elements, or if an element has a parameter twice
+    /// or more parameters than are defined.
     ///
     /// White space around `;` is let through, which the grammar does not know but some proxies
     /// send: it moves nothing.

@@ -1,6 +1,6 @@
 import Bytes
 
-/// What the fields of a complete head say together.
+/// The meaning of a complete head's fields together.
 extension RequestHead {
     private static let continueExpectation = Array("100-continue".utf8)
 

@@ -36,8 +36,8 @@ public enum TargetPathOutcome: Equatable, Sendable {
 /// - `pathParameters`: never refused here but reported; `;` (or `%3B`) and what follows it in a
 ///   segment are left out, and only then is the segment looked at (`/..;/` is a dot segment).
 ///
-/// An upstream may read an allowed spelling in another way than this. Whoever allows one matches
-/// the other readings too, by ``read(_:interpreting:into:)``.
+/// An upstream may read an allowed spelling in another way than this. A caller that allows one
+/// matches the other readings too, by ``read(_:interpreting:into:)``.
 public enum TargetPath {
     /// - Parameters:
     ///   - target: in origin-form.
@@ -82,7 +82,8 @@ public enum TargetPath {
         }
     }
 
-    /// Where the path ends, and whether it is in normal form already; if not, the end still holds.
+    /// The length of the path, and true if it is in normal form already. The length holds either
+    /// way.
     private static func pathEnd(_ target: Span<UInt8>) -> (count: Int, isNormal: Bool) {
         var isNormal = true
         var segmentStart = 1

@@ -145,7 +145,7 @@ public struct FieldBlock: ~Copyable {
 }
 
 extension Span where Element == UInt8 {
-    /// Where the line that begins at `start` ends with CRLF.
+    /// The end, by CRLF, of the line that begins at `start`.
     fileprivate func lineEnd(from start: Int) -> Int? {
         var index = start
         while index + 1 < count {

@@ -109,7 +109,8 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
         _ = unsafe nghttp2_submit_ping(library, flags, nil)
     }
 
-    /// Nobody waits for the answer any more; nothing further is told of the stream.
+    /// The client does not wait for the answer any more; no further event of the stream is
+    /// reported.
     public func cancel(stream: Int32) {
         guard let open = streams[stream] else { return }
         open.isCancelled = true

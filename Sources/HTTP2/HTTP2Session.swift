@@ -139,7 +139,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         submitReset(stream, NGHTTP2_INTERNAL_ERROR)
     }
 
-    /// Refuses a stream whose request nobody has acted on (RFC 9113 section 8.7).
+    /// Refuses a stream whose request has not been acted on (RFC 9113 section 8.7).
     public func refuse(stream: Int32) {
         streams[stream]?.isResetByGateway = true
         submitReset(stream, NGHTTP2_REFUSED_STREAM)

@@ -82,7 +82,7 @@ private func view(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Span<UInt8> {
 }
 
 extension HTTP2Endpoint {
-    /// The endpoint is not held meanwhile: whoever has entered the library holds it.
+    /// The endpoint is not retained meanwhile: the caller of the library retains it.
     @inline(__always)
     fileprivate static func with<Result>(
         _ data: UnsafeMutableRawPointer?, _ body: (HTTP2Endpoint) -> Result

@@ -17,7 +17,7 @@ final class SessionStream {
     var isAnswered = false
     /// Ended by us, of our own accord towards a client, for a fault in the answer towards a server.
     var isResetByGateway = false
-    /// Nobody waits for the answer.
+    /// The client does not wait for the answer.
     var isCancelled = false
     /// The request's head is on its way.
     var isHeadFramed = false

@@ -1,4 +1,4 @@
-/// What belongs to the open streams of one connection, by the ids of these.
+/// Values of the open streams of one connection, by stream id.
 ///
 /// A request looks its stream up some fifteen times, at a fifth of what `Dictionary` takes. Ids of
 /// one side follow each other, so that each has a place of its own as a rule. A peer may choose ids

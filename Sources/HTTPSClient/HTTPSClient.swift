@@ -4,8 +4,8 @@ public import EventLoop
 /// Asks servers of others over HTTPS: libcurl on our loop, so that nothing blocks and no thread is
 /// needed. HTTP/2 where the server has it, many requests on one connection.
 ///
-/// One thread's, the loop's. If the client goes, so do its requests, without a word to whoever
-/// waits; ``close()`` tells them.
+/// Belongs to the loop's thread. If the client is deallocated, its requests end without a reply;
+/// ``close()`` replies to them.
 @safe
 public final class HTTPSClient {
     public let configuration: HTTPSConfiguration

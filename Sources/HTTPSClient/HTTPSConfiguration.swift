@@ -10,8 +10,8 @@ public struct HTTPSConfiguration: Hashable, Sendable {
         case url(String)
     }
 
-    /// The authorities that may vouch for servers, and for proxies that speak TLS. If nil, nobody
-    /// may: for servers without TLS.
+    /// The authorities that may vouch for servers, and for proxies that speak TLS. If nil, only
+    /// servers without TLS can be asked.
     public var authorities: TLSAuthorities?
     public var proxy = Proxy.environment
     /// Whether `http` URLs are sent to, without TLS.

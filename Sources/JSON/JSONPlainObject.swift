@@ -8,7 +8,7 @@ import Bytes
 /// numbers, characters beyond ASCII, escapes other than `\/`, names that come twice, and anything
 /// wrong are left to that reader.
 public struct JSONPlainObject: Sendable {
-    /// Where a member lies in the text, without its quotation marks.
+    /// The range of a member in the text, without its quotation marks.
     public struct Member: Sendable {
         public let name: Range<Int>
         public let value: Range<Int>

@@ -2,9 +2,9 @@
 /// anything: what it holds is what was asked for, however long the text is.
 ///
 /// As strict as ``JSONDocument``: one value, UTF-8, no NUL characters, nothing after the value, no
-/// deeper than allowed. But the sizes of numbers are not looked at, and of members that come twice
-/// only those that are searched for are told, as ``JSONMember/repeated``: nobody reads the others
-/// here.
+/// deeper than allowed. But the sizes of numbers are not checked, and of members that come twice
+/// only those that are searched for are reported, as ``JSONMember/repeated``, because the others
+/// are not read here.
 public struct JSONScanner {
     /// The names to look for, among the members of the outermost object only.
     public struct Search {
@@ -228,6 +228,6 @@ public enum JSONMember: Hashable, Sendable {
     case string([UInt8])
     /// Another value than a string.
     case other
-    /// The name comes more than once: which one is meant is anybody's guess.
+    /// The name comes more than once, so it is not known which one is meant.
     case repeated
 }

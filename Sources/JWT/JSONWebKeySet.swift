@@ -13,8 +13,8 @@ public struct JSONWebKeySetError: Error, Hashable, Sendable, CustomStringConvert
 /// The public keys by which an issuer's tokens are checked (RFC 7517 section 5).
 ///
 /// A key may have no id (RFC 7517 section 4.5), and a token may name none (RFC 7515 section 4.1.4).
-/// Such a token is tried against the keys without an id, of which there are few: whoever sends one
-/// that is none has it checked by each.
+/// Such a token is tried against the keys without an id, of which there are few. An invalid one
+/// costs a check by each of them.
 ///
 /// Keys that cannot be used are left out, as the RFC says: those of other kinds and curves, of
 /// other lengths, for encryption, and secrets, which have no place in a public document.
@@ -24,7 +24,7 @@ public final class JSONWebKeySet: Sendable {
         /// Nil where the document does not say.
         let algorithm: TokenAlgorithm?
         let key: TokenKey
-        /// What the document says of it.
+        /// The members of the document.
         let members: [(name: StaticString, value: String)]
 
         func fits(_ other: TokenAlgorithm) -> Bool {
@@ -45,7 +45,8 @@ public final class JSONWebKeySet: Sendable {
     /// A set, its array and its keys, which may hold arrays of certificates.
     private static let depthMax = 8
 
-    /// What the keys of the document are worth where tokens are signed by one of `algorithms`.
+    /// The number of keys that can check tokens signed by one of `algorithms`, and of those that
+    /// cannot.
     public func tally(for algorithms: Set<TokenAlgorithm>) -> JSONWebKeyTally {
         var tally = JSONWebKeyTally(faults)
         for entry in entries {

@@ -12,10 +12,10 @@ public enum TokenAlgorithm: String, CaseIterable, Hashable, Sendable {
     case es256 = "ES256"
     case es384 = "ES384"
     case edDSA = "EdDSA"
-    /// With a secret that we share with whoever signs.
+    /// HMAC with a secret that the gateway shares with the issuer.
     case hs256 = "HS256"
 
-    /// Whether whoever checks a signature could make one, too.
+    /// True if the key that checks a signature can also make one.
     public var isSymmetric: Bool { self == .hs256 }
 
     /// How a public key checks it; nil for one that has none.

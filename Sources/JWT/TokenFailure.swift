@@ -5,7 +5,7 @@ public enum TokenFailure: String, Error, Hashable, Sendable, CaseIterable {
     case algorithm = "proof_algorithm"
     /// An extension that must be understood (`crit`, RFC 7515 section 4.1.11).
     case critical = "proof_critical"
-    /// Nobody has been able to fetch the issuer's keys: no fault of the token.
+    /// The issuer's keys could not be fetched. This is no fault of the token.
     case keysMissing = "proof_keys"
     /// No key has that id; or it names none, and there are several, all with ids.
     case keyUnknown = "proof_key_unknown"

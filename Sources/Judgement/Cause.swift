@@ -3,8 +3,8 @@ package import GatewayTokens
 package import HTTP
 package import JWT
 
-/// What exactly became of a request: the member `detail` of its log line. Clients are told it only
-/// where `problem_detail` is on.
+/// The exact result of a request: the member `detail` of its log line. Clients are told it only if
+/// `problem_detail` is on.
 ///
 /// The list is closed, and policy decides by it; `docs/causes.md` explains each.
 package enum Cause: Equatable {

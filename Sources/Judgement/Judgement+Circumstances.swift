@@ -1,7 +1,7 @@
 package import KeyStore
 
 extension Judgement {
-    /// What is known of the sender when the verdict is reached.
+    /// The facts about the sender that are known when the verdict is reached.
     package struct Circumstances: ~Copyable {
         package var cohort = 0
         /// The proof is authentic by itself.

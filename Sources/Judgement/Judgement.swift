@@ -1,13 +1,13 @@
 package import Policy
 
-/// What is decided about one request: whether it may pass, as what, and why.
+/// The decision about one request: may it pass, as what, and why.
 ///
-/// A pure state machine: what was found out goes in, and out comes that nothing is left to ask,
-/// what must be asked, or a refusal. Whoever drives it carries the bytes, asks stores and Apple,
-/// and takes from rate limits; at the end it has the ``Verdict``. A request has one, so that it is
-/// never copied.
+/// A pure state machine: it is given what was found out, and answers that there is nothing left to
+/// ask, what must be asked, or a refusal. The caller that drives it carries the bytes, asks stores
+/// and Apple, and takes from rate limits; at the end it gets the ``Verdict``. A request has one, so
+/// that it is never copied.
 package struct Judgement: ~Copyable {
-    /// Where it goes on with the reply that it asked for.
+    /// The step that the awaited reply continues.
     private enum State {
         case idle
         // Indirect, because hardly any request asks, and every one has room for this.
@@ -20,7 +20,7 @@ package struct Judgement: ~Copyable {
 
     package private(set) var demand = RouteDemand.nothing
     /// The share of the route's cohorts that is refused, as it was when the route was found; nil if
-    /// nobody knew.
+    /// it was not known.
     private var rolloutPercent: Int? = 100
     /// What the request waits for, or what is done next.
     package private(set) var need = Need.nothing
@@ -57,7 +57,7 @@ package struct Judgement: ~Copyable {
         policy.mode == .observe || !isEnforced(cohort)
     }
 
-    /// Whether the rollout has reached `cohort`. If nobody knows how far it has come, it has.
+    /// True if the rollout has reached `cohort`, or if its share is not known.
     private func isEnforced(_ cohort: Int) -> Bool {
         guard let rolloutPercent, rolloutPercent < 100 else { return true }
         return Rollout.includes(cohort: cohort, percent: rolloutPercent)
@@ -68,8 +68,8 @@ package struct Judgement: ~Copyable {
 
     // MARK: what is decided at once
 
-    /// The request's route or endpoint is found. `rolloutPercent`: the share of cohorts that it
-    /// refuses now; nil if nobody knows.
+    /// The request's route or endpoint is found. `rolloutPercent`: the share of cohorts that the
+    /// route refuses now; nil if it is not known.
     package mutating func begin(_ demand: RouteDemand, rolloutPercent: Int? = 100) {
         self.demand = demand
         self.rolloutPercent = rolloutPercent
@@ -78,7 +78,8 @@ package struct Judgement: ~Copyable {
     /// The route asks for no proof.
     package mutating func pass() { outcome.decision = .passed }
 
-    /// The route answers itself: that nobody looked is no decision.
+    /// The route answers the request itself: that it passed without a judgement is no decision
+    /// then.
     package mutating func forgetPass() {
         if outcome.decision == .passed { outcome.decision = .undecided }
     }
@@ -94,7 +95,8 @@ package struct Judgement: ~Copyable {
         tier = .none
     }
 
-    /// Nobody waits for the answer any more; `cause` says why, where nobody may.
+    /// The client does not wait for the answer any more. `cause` says why, if the gateway ended the
+    /// wait.
     package mutating func clientLeft(because cause: Cause? = nil) {
         guard outcome.decision != .refused else { return }
         (outcome.reason, outcome.cause) = (.clientClosed, cause ?? outcome.cause)
@@ -346,7 +348,8 @@ package struct Judgement: ~Copyable {
             isRefusedByProof: isRefusedByProof, sender: circumstances.sender)
     }
 
-    /// The word for nobody; what is only observed is not told apart.
+    /// The word for a request without a proven sender. A request that is only observed gets the
+    /// general word.
     private var unproved: Verdict.Identity {
         guard policy.mode != .off else { return .unasked }
         let result = outcome.decision == .observed ? nil : shortfall?.result
@@ -381,7 +384,8 @@ package struct Judgement: ~Copyable {
         RequestBucket(outcome.refusal, seemsToBeApp: false)
     }
 
-    /// Whether it was refused for what its proof is worth, also by the limit for such requests.
+    /// True if the request was refused for the worth of its proof, also by the limit for such
+    /// requests.
     private var isRefusedByProof: Bool {
         outcome.decision == .refused && (isBeyondLimit || outcomeBucket != nil)
     }

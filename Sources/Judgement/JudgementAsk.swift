@@ -1,16 +1,16 @@
-/// What a judgement asks whoever drives it, and the replies.
+/// The questions that a judgement asks its caller, and the replies.
 extension Judgement {
     /// What must be asked before it is known whether a request may fall short.
     package enum Ask: Equatable {
         case nothing
         /// Whether this rate limit has room: ``answer(_:)`` takes the reply.
         case rate(RateQuestion)
-        /// Whether the session token, whose key nobody could look up, is one of an app that is
-        /// configured: where it is, and is worth enough, its consumption is needed next.
+        /// Is the session token, whose key could not be looked up, one of an app that is
+        /// configured? If it is, and is worth enough, its consumption is needed next.
         case unrevokedToken
     }
 
-    /// What a rate limit of the route is asked for.
+    /// The question that a rate limit of the route is asked.
     package enum RateQuestion: Equatable {
         case shortfall(Shortfall, Reason)
         /// A key at risk: the limit is only tried, because a replay must take nothing from its key.

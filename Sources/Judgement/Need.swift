@@ -41,7 +41,7 @@ package enum Need: UInt8, CaseIterable, Sendable {
     case acceptance
     case nothing
 
-    /// Whether it belongs to the consumption of the proof, which changes stores.
+    /// True if it belongs to the consumption of the proof, which changes stores.
     package var isConsumption: Bool {
         (Need.rate.rawValue..<Need.nothing.rawValue).contains(rawValue)
     }

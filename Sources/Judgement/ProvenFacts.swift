@@ -1,6 +1,6 @@
 package import Policy
 
-/// What a proof that holds says of the app and its device.
+/// The facts about the app and its device that a valid proof states.
 package struct ProvenFacts {
     /// The proof is of a device alone, and says nothing of an app.
     let isOfDevice: Bool

@@ -155,7 +155,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     /// what else is not known does not matter.
     package var isBound: Bool { self == .rateLimited || self == .gatewayBusy }
 
-    /// Who caused it. Alerts are built on this, so that a client's mistake never pages anyone.
+    /// The party that caused it. Alerts are built on this, so that a client's mistake never pages
+    /// an operator.
     public enum Source: Sendable { case client, gateway, upstream }
 
     public var source: Source {

@@ -1,4 +1,4 @@
-/// What an attested route's requests amount to, for whoever decides how far to go with a rollout.
+/// The kind of an attested route's request, for the decision how far to go with a rollout.
 package enum RequestBucket: UInt8, CaseIterable, Sendable {
     /// It is from a genuine instance of the app.
     case verified
@@ -6,7 +6,7 @@ package enum RequestBucket: UInt8, CaseIterable, Sendable {
     case foreign
     /// It is from what seems to be an app too old to prove itself, or is one by its version.
     case outdatedClient
-    /// It may be from anybody: no proof, or one by a key that was never enrolled.
+    /// It may come from anywhere: no proof, or one by a key that was never enrolled.
     case unknownOrigin
     /// Its proof holds, and is worth less than the route wants.
     case lowerTier
@@ -33,8 +33,8 @@ package enum RequestBucket: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it says something about how a rollout goes. An app that signs again will be counted
-    /// then, and a store's failure is no client's.
+    /// True if it says something about how a rollout goes. A request that its app will sign again
+    /// is counted then, and a store's failure is not the client's.
     package var isJudged: Bool {
         switch self {
         case .verified, .foreign, .outdatedClient, .unknownOrigin, .lowerTier, .invalid,

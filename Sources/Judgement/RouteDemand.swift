@@ -1,11 +1,11 @@
 package import Policy
 
-/// What a route demands of a request, compiled from its ``RoutePolicy``.
+/// The demands of a route on a request, compiled from its ``RoutePolicy``.
 ///
 /// It is made once for each configuration, and every request of the route refers to it.
 package final class RouteDemand: Sendable {
     package let policy: RoutePolicy
-    /// Whether it is a route's, rather than one of the gateway's own endpoints'.
+    /// True for a route, false for one of the gateway's own endpoints.
     package let isOfRoute: Bool
     /// Whether a good proof is not enough: most routes look at nothing else.
     let looksAtApp: Bool

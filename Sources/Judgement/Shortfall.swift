@@ -4,7 +4,7 @@ package enum Shortfall {
     case missing
     /// Its proof does not hold.
     case invalid
-    /// A store did not answer, so that nobody knows.
+    /// A store did not answer, so the proof could not be judged.
     case unjudged
     /// Its proof holds, and is worth less than the route wants.
     case lowerTier

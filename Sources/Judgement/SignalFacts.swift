@@ -1,4 +1,4 @@
-/// What the signals say of a request.
+/// The facts about a request that signals state.
 package struct SignalFacts {
     /// Counts by ``Signal``; -1 if it is not asked for or not known. Small, since every request's
     /// judgement has a place for them.

@@ -8,11 +8,11 @@ package import Policy
 /// are told what it says, and nothing crosses the border without one. It is large, and so it is
 /// handed on rather than copied.
 package struct Verdict: ~Copyable {
-    /// Who the request is from, as far as that is proved.
+    /// The sender of the request, as far as that is proved.
     package enum Identity {
         /// The route asks for no proof.
         case unasked
-        /// Nobody, with the word for `X-Attest-Result`.
+        /// No proven sender, with the word for `X-Attest-Result`.
         case unproved(StaticString)
         /// A developer's token, with the name it was made for.
         case developer(name: String)
@@ -23,7 +23,7 @@ package struct Verdict: ~Copyable {
         case key(IdentityFacts)
     }
 
-    /// Who the request says it is from.
+    /// The sender that the request claims.
     package struct Sender {
         package var keyID: KeyID?
         package var appID: String?
@@ -52,7 +52,8 @@ package struct Verdict: ~Copyable {
     package let isOutdated: Bool
     /// The key's risk metric is above what the route wants.
     package let isRisky: Bool
-    /// What the request amounts to; nil where its route asks for no proof, or nobody looked at it.
+    /// The kind of the request; nil if its route asks for no proof, or if the request was not
+    /// judged.
     package let bucket: RequestBucket?
     package let side: RolloutSide
     /// Nil where every cohort is refused, or none.

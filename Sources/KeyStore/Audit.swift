@@ -1,4 +1,4 @@
-/// Who makes changes by hand, and where they come from.
+/// The author of a change by hand: a name, and the place that it came from.
 public struct AuditAuthor: Hashable, Sendable {
     /// How a change is asked for.
     public enum Way: String, Hashable, Sendable, CaseIterable {
@@ -101,7 +101,8 @@ public struct AuditFilter: Hashable, Sendable {
 }
 
 enum AuditText {
-    /// Names of users, hosts and routes are shorter; whoever chooses a longer one fills no table.
+    /// Longer values are cut, so that a user who chooses a long name cannot fill the table. Names
+    /// of users, hosts and routes are shorter.
     static let byteCountMax = 256
 
     /// The beginning of `text`, without NUL, which PostgreSQL does not take.

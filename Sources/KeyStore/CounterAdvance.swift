@@ -9,7 +9,8 @@ public struct ChallengeUse: Hashable, Sendable {
     /// The end of the challenge by the store's clock. Until then the store remembers that it is
     /// spent.
     public let expiresAt: Int64
-    /// Whether it was sealed for this very key: then it is kept with the key, otherwise by its id.
+    /// True if the challenge was sealed for this very key. It is then kept with the key, otherwise
+    /// by its id.
     public let isBound: Bool
 
     public init(

@@ -9,7 +9,7 @@ public protocol CounterStore: AnyObject {
     /// Whether other gateways use the same store.
     var isShared: Bool { get }
 
-    /// Whether it can be asked now.
+    /// True if the store can be asked now.
     var isAvailable: Bool { get }
 
     /// Why it cannot be asked, for the event log.
@@ -46,13 +46,13 @@ public protocol CounterStore: AnyObject {
     /// not shared never replies.
     func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void)
 
-    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`; others say that nobody
-    /// knows. It is remembered for `life`.
+    /// Accepts a token of another issuer once: `.accepted` or `.replayed`. Any other verdict means
+    /// that the store could not tell. The token is remembered for `life`.
     func spendToken(
         _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (CounterVerdict) -> Void)
 
-    /// Whether the token was accepted before: false also if nobody knows. `life`: as it is
-    /// remembered.
+    /// True if the token was accepted before; false also if the store could not tell. `life`: the
+    /// time for which the token is remembered.
     func isTokenSpent(_ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void)
 
     /// Forgets what has expired, where the store does not do so by itself. For a slow timer of one

@@ -1,7 +1,7 @@
 import AppAttest
 import Bytes
 
-/// Finds the place of a key in an array that somebody else owns: an open-addressing table of
+/// Finds the place of a key in an array that the caller owns: an open-addressing table of
 /// positions, four bytes each, without an object or a copy of the key per entry.
 ///
 /// Key ids are SHA-256 digests of keys that Apple vouched for, so their own bytes are hash enough.

@@ -43,7 +43,7 @@ public struct KeyRecord: Hashable, Sendable {
     /// Roughly how many keys the app attested on this device in 30 days, as the last receipt said;
     /// nil if Apple has not told yet.
     public var riskMetric: UInt32?
-    /// The bits of the key's device, or nil if nobody has asked Apple or Apple has not told.
+    /// The bits of the key's device; nil if Apple was not asked for them, or has not told.
     public var deviceBits: DeviceBits?
     /// The last receipt as it came; nil if the attestation carried none that is usable.
     public var receipt: [UInt8]?

@@ -10,8 +10,8 @@ public struct UserPseudonym: Hashable, Sendable {
 
 /// A key was used for a user.
 public struct KeySighting: Hashable, Sendable {
-    /// A family shares a tablet, not more: of one key so many users are remembered, those seen
-    /// last. So whoever can name users cannot fill the registry.
+    /// The number of users that are remembered of one key, those seen last: a family shares a
+    /// tablet, not more. So a client that invents users cannot fill the registry.
     public static let userCountMax = 8
     /// Keys of one user are counted so far.
     public static let keyCountMax = 1000

@@ -3,7 +3,7 @@ public import Bytes
 import Crypto
 
 /// Makes the names that stand for keys and users where their own must not appear: HMACs, which
-/// nobody without the secret can make, tell apart from noise, or reverse.
+/// cannot be made, told apart from noise, or reversed without the secret.
 ///
 /// Those of keys are short, because they are for logs: 64 bits, of which two among ten million are
 /// the same by a chance of 1 to 370,000.
@@ -61,8 +61,8 @@ public struct Pseudonyms: Sendable {
         return Bytes16(word0: code.word0, word1: code.word1)
     }
 
-    /// A number that stands for a network where different ones are counted, the same on every
-    /// gateway. Nobody without the secret can tell which networks count as one.
+    /// A number that stands for a network when different ones are counted, the same on every
+    /// gateway. Without the secret it cannot be told which networks count as one.
     public func hash(ofNetwork network: Bytes16) -> UInt64 {
         let message = Bytes32(word0: network.word0, word1: network.word1, word2: 0, word3: 0)
         return HMACSHA256.authenticate(message, key: generations[0].signals).word0

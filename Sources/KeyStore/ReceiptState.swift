@@ -57,8 +57,8 @@ public enum RenewalOutcome: String, CaseIterable, Sendable {
 /// The facts that are known about a key's receipt without reading it, and the state of its renewal.
 /// All times are seconds since 1970.
 public struct ReceiptState: Hashable, Sendable {
-    /// The kind of the receipt, or nil if nobody has read it yet: it came with an import, or from a
-    /// version that kept only receipts.
+    /// The kind of the receipt, or nil if the receipt has not been read yet: it came with an
+    /// import, or from a version that kept only receipts.
     public var kind: ReceiptFields.Kind?
     public var createdAt: Int64?
     /// Apple has no newer one before.

@@ -66,11 +66,11 @@ public enum DurableOutcome: Hashable, Sendable {
     case unknownKey
 }
 
-/// What a registry knows of a key without waiting.
+/// The knowledge of a registry about a key without waiting.
 public enum KeyAtHand: Hashable, Sendable {
     /// What ``Registry/find(_:)`` would say, too: the record, nil for an unknown key.
     case read(KeyRecord?)
-    /// Whoever wants to know has to ask, and to wait.
+    /// The caller has to ask, and to wait.
     case notAtHand
 }
 
@@ -87,7 +87,7 @@ public struct RegistryLookUp: Sendable {
     }
 }
 
-/// Keys changed by somebody else (another process, a command): caches must forget them.
+/// Keys changed by another process, such as a gateway or a command: caches must forget them.
 public enum RegistryChange: Hashable, Sendable {
     case keys([KeyID])
     /// Too many to name.
@@ -152,14 +152,14 @@ public protocol Registry: RenewalStore, SharedState {
     /// Asks whether the store answers, for readiness.
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void)
 
-    /// How current the knowledge of changes by others is. Nil for a registry that nobody else can
-    /// change.
+    /// How current the knowledge of changes by others is. Nil for a registry that no other process
+    /// can change.
     var hearing: ChangeHearing? { get }
 
     /// The write-ahead log. Nil for a registry that is no file.
     var writeAheadLog: RegistryLog? { get }
 
-    /// Called on a thread of the registry's own whenever keys were changed by somebody else.
+    /// Called on a thread of the registry whenever keys were changed by another process.
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void)
 
     /// Ends the registry's thread after what was asked before is done.

@@ -114,8 +114,8 @@ public struct KeyCount: Hashable, Sendable {
 /// The registry by hand, for the `keys` command: synchronous, beside gateways that run, which hear
 /// of every change. One thread.
 public protocol RegistryAdministration: AnyObject {
-    /// Who makes the changes. Each leaves an entry in the audit log, in the transaction that makes
-    /// it. Nil leaves none.
+    /// The author of the changes. Each leaves an entry in the audit log, in the transaction that
+    /// makes it. Nil leaves none.
     var author: AuditAuthor? { get set }
 
     /// Adds what was done elsewhere to the audit log. Durable when it returns.
@@ -152,7 +152,8 @@ public protocol RegistryAdministration: AnyObject {
     /// Forgets which keys were used for the user. Durable when it returns.
     func forget(_ user: UserPseudonym) throws(StoreError)
 
-    /// Where one of them is the primary by now, what is changed is lost and what is read is old.
+    /// The servers that were not asked. If one of them is the primary by now, what is changed here
+    /// is lost and what is read is old.
     var unaskedServers: [UnaskedServer] { get }
 
     /// How many keys there are of each kind.
@@ -180,7 +181,7 @@ extension RegistryAdministration {
         try writeShared(write, noting: nil)
     }
 
-    /// A registry in one place asks nobody.
+    /// Empty: a registry in one place has no other servers.
     public var unaskedServers: [UnaskedServer] { [] }
 
     /// Begins an import; `onConflict` hears of each record that was not taken, once its neighbours

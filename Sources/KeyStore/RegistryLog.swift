@@ -5,10 +5,11 @@ import Synchronization
 ///
 /// The registry's writer notes it, and any thread reads it.
 public final class RegistryLog: Sendable {
-    /// A log that nobody holds has 4 MiB, and what one import writes. Emptying it takes less than a
-    /// second up to here, and so much stays on the disk in any case.
+    /// The size from which a log is taken notice of. A log that is not held has 4 MiB, and what one
+    /// import writes. Emptying it takes less than a second up to here, and this much stays on the
+    /// disk in any case.
     public static let noticedByteCount = 64 << 20
-    /// A backup, or an import, holds the log for a moment longer without a fault of anybody.
+    /// A backup or an import rightly holds the log for a moment longer.
     public static let patience = Duration.seconds(2)
 
     /// Beyond this length no counters are written to it: those of requests are refused, and others

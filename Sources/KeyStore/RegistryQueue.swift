@@ -41,11 +41,11 @@ public enum RegistryOperation: Sendable {
         }
     }
 
-    /// Whether it is a write that lets all others go first.
+    /// True for a write that lets all others go first.
     package var isFloors: Bool { if case .raiseFloors = self { true } else { false } }
 
-    /// Whether it writes a counter and nothing else. A counter that comes with a request may be
-    /// refused, and others wait in memory and in files of their own.
+    /// True if it writes a counter and nothing else. A counter that comes with a request may be
+    /// refused; others wait in memory and in files of their own.
     package var isCounters: Bool {
         switch self {
         case .advance, .raiseFloors: true
@@ -53,10 +53,10 @@ public enum RegistryOperation: Sendable {
         }
     }
 
-    /// Whether a queue for `countMax` look-ups, `count` long by now, takes it.
+    /// True if a queue for `countMax` look-ups takes the operation when `count` of them wait.
     ///
-    /// Anybody can have keys looked up. What comes after a proof, or from the gateway itself, has
-    /// as many places again, so that a flood of look-ups keeps nobody else out.
+    /// Any client can have keys looked up. Operations that come after a proof, or from the gateway
+    /// itself, have as many places again, so that a flood of look-ups does not keep them out.
     package func fits(behind count: Int, of countMax: Int) -> Bool {
         if case .find = self { return count < countMax }
         return count / 2 < countMax
@@ -96,7 +96,7 @@ public final class RegistryQueue: Sendable {
     private struct Contents {
         var reads: [RegistryOperation] = []
         var writes: [RegistryOperation] = []
-        /// Writes that nobody waits for.
+        /// Writes that are not waited for.
         var floors: [RegistryOperation] = []
         var isClosing = false
         /// Why nothing is taken any more.
@@ -178,7 +178,7 @@ public final class RegistryQueue: Sendable {
         for bell in [bell, writeBell] { _ = bell.post(Wake()) }
     }
 
-    /// Nobody will take anything any more: every thread is gone.
+    /// Refuses everything from now on, because every thread is gone.
     public func abandon(_ reason: StoreError) {
         contents.withLock { contents in
             if contents.refusal == nil { contents.refusal = reason }

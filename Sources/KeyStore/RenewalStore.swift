@@ -99,7 +99,7 @@ public struct RenewalWrite: Hashable, Sendable {
     }
 }
 
-/// Renewals of whoever holds the lease, to be written while he does.
+/// Renewals of the holder of a lease, to be written only while it holds the lease.
 public struct FencedRenewals: Hashable, Sendable {
     /// The name of the lease in ``SharedState``.
     public var lease: String
@@ -114,7 +114,7 @@ public struct FencedRenewals: Hashable, Sendable {
     }
 }
 
-/// The result of looking for receipts that nobody renews.
+/// The result of looking for receipts that no gateway renews.
 public struct AdoptedReceipts: Hashable, Sendable {
     /// How many of them are due now.
     public var count: Int
@@ -127,8 +127,8 @@ public struct AdoptedReceipts: Hashable, Sendable {
     }
 }
 
-/// The receipts of a registry, for their renewal. An index leads to those that are due, so that
-/// nobody has to look at the others. `reply` runs as those of ``Registry`` do.
+/// The receipts of a registry, for their renewal. An index leads to those that are due, so that the
+/// others need not be read. `reply` runs as those of ``Registry`` do.
 public protocol RenewalStore: AnyObject, Sendable {
     /// The receipts that are due for longest, oldest first.
     func dueReceipts(

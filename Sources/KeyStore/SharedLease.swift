@@ -20,7 +20,7 @@ public struct SharedLease: Sendable {
     public var lifetime: Duration
 
     private var known: SharedEntry?
-    /// The holder's own reckoning; nil if somebody else holds it, or nobody.
+    /// The end of the lease as its holder reckons it; nil if this gateway does not hold it.
     private var heldUntil: MonotonicInstant?
     /// Before that ``write(at:)`` has nothing to write; nil before the first one.
     public private(set) var nextWrite: MonotonicInstant?

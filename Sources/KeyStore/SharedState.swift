@@ -41,15 +41,15 @@ public struct SharedReading: Hashable, Sendable {
 public struct SharedWrite: Hashable, Sendable {
     public var name: String
     public var value: [UInt8]
-    /// The entry that the write replaces, as it was read, or nil if there was none. If anybody has
-    /// written since, the write is refused. Version and value must both be the same, so that a
+    /// The entry that the write replaces, as it was read, or nil if there was none. If the entry
+    /// was changed since, the write is refused. Version and value must both be the same, so that a
     /// store that lost its last writes in a failover does not mistake one value for another.
     public var expected: SharedEntry?
     /// How long the entry lives, from the moment of the write by the store's clock. Nil means
     /// forever, and zero that it is free at once.
     public var lifetime: Duration?
-    /// Whether it may also take the place of any value whose life has ended, or cannot be as long
-    /// as it says.
+    /// True if the write may also replace any value whose life has ended, or cannot be as long as
+    /// it says.
     public var takesExpired = false
 
     public static let nameByteCountMax = 200

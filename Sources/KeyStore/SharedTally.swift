@@ -38,7 +38,7 @@ public enum SharedCounts: Hashable, Sendable {
     case counters(current: CounterSpan?, previous: CounterSpan?)
 }
 
-/// What half a window has seen of a key's counters.
+/// The counters of a key that were seen in half a window.
 public struct CounterSpan: Hashable, Sendable {
     /// The last counter before the half, or the one before the first that was seen at all.
     public let base: UInt32

@@ -1,6 +1,6 @@
 import JSON
 
-/// What a collector has said of an export that it took.
+/// A collector's answer to an export that it took.
 public struct OTLPAnswer: Equatable, Sendable {
     /// Spans or data points that it has thrown away (`partial_success`).
     public let rejectedCount: UInt64

@@ -1,4 +1,4 @@
-/// What becomes of a request whose client closes the connection, or its sending side, before the
+/// The treatment of a request whose client closes the connection, or its sending side, before the
 /// answer is complete.
 public enum ClientCloseAction: String, Hashable, Sendable, CaseIterable {
     /// The request ends, and its upstream is told.

@@ -54,7 +54,7 @@ struct HeaderChoice: Sendable {
         for name in names {
             let tests = Set(
                 alternatives.flatMap(\.conditions).filter { $0.name == name }.map(\.test))
-            // `present` as a state: sent with a value that nobody asks for.
+            // `present` as a state: sent with a value that no other condition asks for.
             let values = tests.filter { if case .equals = $0 { true } else { false } }
             states.append([.absent, .present] + values.map { $0 })
             stateCount *= states[states.count - 1].count

@@ -92,7 +92,7 @@ final class PathTable: Sendable {
         }
     }
 
-    /// Where the slashes at the end of `path` begin.
+    /// The start of the slashes at the end of `path`.
     private static func endOfSegments(_ path: Span<UInt8>) -> Int {
         var end = path.count
         while end > 0, path[end - 1] == 0x2F { end -= 1 }

@@ -56,7 +56,7 @@ public struct Route: Hashable, Sendable {
     public var requestHeaders = HeaderEdits()
     public var responseHeaders = HeaderEdits()
     public var overrides = RouteOverrides()
-    /// Whether it may lead to what another route guards more strictly: ``RouteWeakness``.
+    /// True if the route may lead to what another route guards more strictly: ``RouteWeakness``.
     public var allowsWeaker = false
     /// The longest request body, in bytes; longer ones are refused with 413.
     public var bodyByteCountMax: Int
@@ -67,7 +67,7 @@ public struct Route: Hashable, Sendable {
     /// Whether a request's body goes to the upstream as it comes, and is not held: only if no proof
     /// is asked for.
     public var streamsBody = false
-    /// What becomes of a request whose client sends no more before it is answered.
+    /// The treatment of a request whose client sends no more before it is answered.
     public var onClientClose = ClientCloseAction.finish
     /// Whether its refusals tell clients the cause.
     public var tellsCause = false

@@ -48,7 +48,7 @@ public enum ChallengeRequirement: String, Sendable, CaseIterable {
 public enum StoreFailurePolicy: String, Sendable, CaseIterable {
     /// Refused with 503: it may be signed again when the store is back.
     case deny
-    /// Like `deny`, but a session token counts although nobody can tell whether its key was
+    /// Like `deny`, but a session token counts although it cannot be told whether its key was
     /// revoked.
     case tokensOnly = "tokens_only"
     /// Forwarded as unverified while a rate limit has room for it: ``ShortfallLimits``.

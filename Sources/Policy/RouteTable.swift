@@ -52,7 +52,7 @@ public final class RouteTable: Sendable {
 
     /// One for each way in which upstreams read paths, the literal one first.
     private let readings: [PathReadingTable]
-    /// Where that is the only one.
+    /// The literal reading, if it is the only one.
     private let literal: PathReadingTable?
     /// The equivalence of each route; nil for one that has no upstream, which fits all of them.
     private let equivalences: [PathEquivalence?]
@@ -86,7 +86,7 @@ public final class RouteTable: Sendable {
             problems += frozen.problems.filter { found in
                 !problems.contains { $0.routeIndex == found.routeIndex }
             }
-            // Where nobody reads literally that decides nothing.
+            // If no upstream reads paths literally, the literal reading decides nothing.
             guard isRead.contains(equivalence) || others.isEmpty else { continue }
             readings.append(PathReadingTable(equivalence, frozen))
         }

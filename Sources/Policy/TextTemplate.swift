@@ -1,6 +1,6 @@
 /// The variables that the operator's texts may hold.
 public enum TextVariable: String, Sendable, CaseIterable {
-    /// The address of whoever connects to the listener.
+    /// The address of the peer that connects to the listener.
     case clientAddress = "client_address"
     case requestID = "request_id"
     /// The host as received, without the port.

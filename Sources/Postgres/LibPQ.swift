@@ -1,9 +1,8 @@
 import CPostgres
 import Glibc
 
-/// Where libpq's C strings and buffers are made and read.
-///
-/// Begins a connection; nil only if there is no memory.
+/// Begins a connection; nil only if there is no memory. Like all of this file, it keeps libpq's C
+/// strings and buffers out of the rest of the module.
 func startConnection(_ keywords: [(name: String, value: String)]) -> OpaquePointer? {
     // No copy can be missing here: libpq takes a name that is NULL for the end of the list, and a
     // value that is NULL for its own default, of `sslmode` too.

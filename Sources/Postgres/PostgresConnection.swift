@@ -196,8 +196,8 @@ final class PostgresConnection: ReadinessHandler {
         return run.map { $0.outcomes.count <= $0.requestCount } ?? false
     }
 
-    /// A commit that comes with a warning counts as refused: somebody has ended its wait for a
-    /// standby ("canceling wait for synchronous replication"), and a failover may lose it.
+    /// A commit that comes with a warning counts as refused: its wait for a standby was cancelled
+    /// ("canceling wait for synchronous replication"), and a failover may lose it.
     private func confirmed(_ outcome: PostgresOutcome) -> PostgresOutcome {
         guard case .done(_, "COMMIT") = outcome, let warning = run?.warning else { return outcome }
         return .failed(warning)

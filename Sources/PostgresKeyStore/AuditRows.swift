@@ -3,7 +3,7 @@ import Postgres
 
 /// Entries of the audit log as rows of `audit`, and back.
 enum AuditRows {
-    /// The requests that add entries, for the end of a transaction; none of nobody.
+    /// The requests that add entries, for the end of a transaction. Empty without an author.
     static func requests(
         _ notes: [AuditNote], by author: AuditAuthor?, _ schema: PostgresSchema
     ) -> [PostgresRequest] {
@@ -58,8 +58,8 @@ extension PostgresSchema {
         ]
     }
 
-    /// The row of `registry` stays locked until the commit, so that whoever reads on from the last
-    /// entry misses none.
+    /// The row of `registry` stays locked until the commit, so that a reader who goes on from the
+    /// last entry misses none.
     var insertAudit: String {
         """
         WITH next AS (

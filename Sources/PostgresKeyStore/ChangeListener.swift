@@ -21,7 +21,8 @@ final class ChangeListener {
     private static let pollInterval = Duration.milliseconds(250)
     /// How long an answer may take before others are asked.
     private static let patience = Duration.milliseconds(500)
-    /// Changed keys named one by one; a million bytes of ids would help nobody.
+    /// The most changed keys that are named one by one; naming more would not be worth a million
+    /// bytes of ids.
     private static let namedChangeCountMax = 1000
 
     private let configuration: PostgresRegistryConfiguration
@@ -145,7 +146,7 @@ final class ChangeListener {
         // The same rows are read and named again until none is hidden.
         guard rows.integer(rows.count - 1, 0) == rows.integer(0, 3) else { return hidden() }
         hearing.heard(asOf: sentAt)
-        // Two may read at once: whoever comes later with less names some keys once more.
+        // Two may read at once: the later one, with less, names some keys once more.
         if rows.count > 1, self.last == last { self.last = place(rows, rows.count - 1) }
     }
 

@@ -107,8 +107,8 @@ public enum PostgresCheckup {
         report(.ok, "privileges", "look-ups, enrolments and counters")
     }
 
-    /// A row that a policy hides looks like a key that nobody enrolled, or a change that nobody
-    /// made.
+    /// A row that a policy hides looks like a key that was never enrolled, or a change that was
+    /// never made.
     private static func rowSecurity(
         _ session: BlockingSession, _ report: Report
     ) throws(StoreError) {

@@ -138,8 +138,9 @@ struct PostgresSchema {
                 ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
                 """),
             .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
-            // The lock is written to the log, so that the commit waits for whoever must have what
-            // was written before: what was not acknowledged then is now only if it is there.
+            // The lock is written to the log, so that the commit waits for every standby that must
+            // have what was written before: what was not acknowledged then is now only if it is
+            // there.
             .prepare(
                 Self.heldState,
                 "SELECT status, public_key FROM \(keys) WHERE key_id = $1 FOR KEY SHARE"),
@@ -227,7 +228,7 @@ struct PostgresSchema {
         ]
     }
 
-    /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
+    /// Leaves the id, the counter and the status. The challenge stays spent, without a key.
     var erase: [String] {
         [
             """
@@ -279,8 +280,8 @@ struct PostgresSchema {
         """
     }
 
-    /// The row of `registry` stays locked until the commit, so numbers grow in the order of
-    /// commits and none is left out: nobody who reads on from the last one misses any.
+    /// The row of `registry` stays locked until the commit, so numbers grow in the order of commits
+    /// and none is left out: a reader who goes on from the last one misses none.
     var noteChange: String {
         """
         WITH next AS (

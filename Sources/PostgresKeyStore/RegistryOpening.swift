@@ -104,7 +104,8 @@ struct RegistryOpening {
 
     /// The settings of a session. Whatever is acknowledged is durable, whatever the database's
     /// default; no statement and no lock waits forever; no name is looked up in schemas that others
-    /// may write; no warning is kept back, by which a commit says that nobody waited for it.
+    /// may write. No warning is suppressed, because a warning says that a commit did not wait for a
+    /// standby.
     private var settings: PostgresRequest {
         .statement(
             """
@@ -197,8 +198,8 @@ struct RegistryOpening {
 
     private mutating func migrate(from version: Int64) -> PostgresOpeningStep {
         stage = .migrating
-        // An index of a large table takes longer than any request may. The bound for locks stays:
-        // what waits for one holds up whoever comes behind it.
+        // An index of a large table takes longer than any request may. The bound for locks stays,
+        // because a statement that waits for a lock holds up those behind it.
         let seconds = PostgresSession.longRunTimeout.components.seconds
         var steps: [PostgresRequest] = [.statement("SET LOCAL statement_timeout = '\(seconds)s'")]
         // Who may not make schemas may be given one.
@@ -230,7 +231,7 @@ struct RegistryOpening {
     }
 
     /// Classes 08, 53, 55, 57 and 40 pass by themselves: a connection, resources, a lock, an
-    /// operator, a conflict. So does 01: a commit that nobody waited for.
+    /// operator, a conflict. So does 01: a commit that no standby has confirmed.
     private func refused(_ error: PostgresServerError) -> PostgresOpeningStep {
         let passes = ["01", "08", "40", "53", "55", "57", "25"].contains(
             String(error.state.prefix(2)))

@@ -21,10 +21,10 @@ final class RegistryPool {
     private var reads: [RegistryOperation] = []
     private var writes: [WriteBatch] = []
     private var waitingWrites: [RegistryOperation] = []
-    /// Writes that nobody waits for: they let the others go first.
+    /// Writes that are not waited for. They let the others go first.
     private var waitingFloors: [RegistryOperation] = []
     private var batchesBeforeFloors = 0
-    /// The question of whoever hears of changes, which goes before look-ups.
+    /// The question of the ``ChangeListener``, which goes before look-ups.
     private var changeQuestion: ChangeQuestion?
     private var isClosing = false
     private let ended: () -> Void
@@ -174,9 +174,9 @@ final class RegistryPool {
         dispatch()
     }
 
-    /// Asks for whoever hears of changes, on the first connection that has nothing else to do; not
-    /// on the only one, from which a locked table would keep all look-ups. `completion` is called
-    /// once, unless the pool is closed before. Ask one question at a time.
+    /// Asks a question of the ``ChangeListener`` on the first connection that has nothing else to
+    /// do; not on the only one, because a locked table would then keep all look-ups waiting.
+    /// `completion` is called once, unless the pool is closed before. Ask one question at a time.
     func ask(
         _ request: PostgresRequest,
         completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void

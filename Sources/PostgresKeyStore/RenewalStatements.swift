@@ -163,7 +163,7 @@ struct RenewalStatements {
             dueCount: Int(rows.integer(0, 0) ?? 0), firstDueAt: rows.integer(0, 1))
     }
 
-    /// Receipts that were kept before are due at once, as nobody has read them.
+    /// Receipts that were kept before are due at once, because their content was never read.
     var migration: [String] {
         [
             "ALTER TABLE \(keys) ADD COLUMN risk_metric bigint",

@@ -9,9 +9,9 @@ struct ServerLineage: Hashable, Sendable {
 
 /// Keeps all sessions of a registry with one history: the newest that any of them has seen.
 ///
-/// After a failover the old primary may live on, and take writes that nobody will ever see again.
-/// A session there would read what is not true any more, and acknowledge what is lost. One thread's
-/// only.
+/// After a failover the old primary may live on, and take writes that will never be seen again. A
+/// session there would read what is not true any more, and acknowledge what is lost. Belongs to one
+/// thread.
 final class LineagePin {
     struct Refusal: Hashable {
         let reason: String

@@ -10,7 +10,8 @@ import Postgres
 /// shared values, each by its id - so that two gateways, or a gateway and a command, that write the
 /// same rows wait for each other and never in a circle.
 struct WriteBatch {
-    /// So long that a commit is shared by many, so short that nobody waits for the rest.
+    /// Many enough that a commit is shared by many writes, few enough that none waits long for the
+    /// rest.
     static let operationCountMax = 256
 
     /// A write of a key.
@@ -40,7 +41,7 @@ struct WriteBatch {
     private let bits: BitWrite?
     /// Users that were not seen since are forgotten.
     private let usersForgottenBefore: Int64?
-    /// So many at once, so that nobody waits for them.
+    /// The most rows that are deleted at once, so that other requests do not wait long.
     static let dropCountMax = 10_000
 
     init(_ operations: [RegistryOperation]) {

@@ -36,8 +36,8 @@ public struct ProtobufReader {
     }
 
     /// The place of the only field of that number in the message at `range`, or nil if there is
-    /// none. Protocol Buffers let the last of several win, or merge them; nobody who writes a
-    /// message sends several, and another reader may take the first.
+    /// none. Throws if there are several: Protocol Buffers let the last of them win, or merge them,
+    /// and another reader may take the first. No encoder writes several.
     public static func only(
         _ number: Int, in bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(ProtobufError) -> Range<Int>? {

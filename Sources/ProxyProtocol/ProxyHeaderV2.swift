@@ -35,7 +35,7 @@ enum ProxyHeaderV2 {
     ) throws(ProxyHeaderFault) -> ProxyHeader.Source {
         // LOCAL: "must discard the protocol block including the family which is ignored".
         guard bytes[12] & 0xF == 1 else { return .unstated }
-        // A family without a transport, and the other way round, are values that nobody assigned.
+        // A family without a transport, or a transport without a family, is not assigned.
         guard (bytes[13] >> 4 == 0) == (bytes[13] & 0xF == 0) else { throw .family }
         let addressByteCount: Int
         switch bytes[13] >> 4 {

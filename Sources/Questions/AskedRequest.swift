@@ -1,7 +1,7 @@
 public import Bytes
 public import HTTP
 
-/// A request that somebody describes in a message and asks about.
+/// A request that a proxy describes in a message and asks about.
 public struct AskedRequest: Equatable, Sendable {
     public struct Field: Equatable, Sendable {
         public let name: [UInt8]
@@ -13,13 +13,13 @@ public struct AskedRequest: Equatable, Sendable {
         }
     }
 
-    /// What is told of its body.
+    /// The part of its body that the question shows.
     public enum Body: Equatable, Sendable {
         /// There is none, or all of it comes with the question.
         case shown
         /// There is one, or there may be, and none or only a part of it comes.
         case hidden
-        /// It is hidden, and whoever asks has hashed it.
+        /// The body is hidden, and the asking proxy has hashed it.
         case hashed(Bytes32)
     }
 
@@ -27,7 +27,7 @@ public struct AskedRequest: Equatable, Sendable {
     public var target: [UInt8]
     public var host: [UInt8]
     public var fields: [Field] = []
-    /// The client's address as whoever asks knows it, of 4 bytes or 16. Nil leaves that to the
+    /// The client's address as the asking proxy knows it, of 4 bytes or 16. Nil leaves that to the
     /// fields and the peer.
     public var client: [UInt8]?
     public var body = Body.shown
@@ -83,7 +83,7 @@ public struct AskedRequest: Equatable, Sendable {
         announcement.map { $0.length.map { $0 != UInt64(byteCount) } ?? false }
     }
 
-    /// What the fields say of a body. Nil if they contradict themselves.
+    /// The body that the fields announce. Nil if they contradict themselves.
     private var announcement: (length: UInt64?, isChunked: Bool)? {
         var announced: UInt64?
         var isChunked = false
@@ -102,7 +102,8 @@ public struct AskedRequest: Equatable, Sendable {
 
     private static let bodilessMethods = ["GET", "HEAD", "OPTIONS"].map { Array($0.utf8) }
 
-    /// What is about the connection to whoever asks, or about framing, is no part of the question.
+    /// True if the field is about the connection to the asking proxy, or about framing. Such a
+    /// field is no part of the question.
     private static func isOfConnection(_ name: [UInt8]) -> Bool {
         connectionFields.contains(ASCII.lowercased(name.span))
     }
@@ -128,7 +129,7 @@ public struct AskedRequest: Equatable, Sendable {
     }
 }
 
-/// What is wrong with a message that asks, in words for whoever wrote it.
+/// The fault of a message that asks, in words for the developer who wrote it.
 public struct QuestionFault: Error {
     public let explanation: StaticString
 

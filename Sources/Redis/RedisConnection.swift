@@ -96,7 +96,7 @@ public final class RedisConnection: ReadinessHandler {
     /// Whether a command would be sent now.
     public var isReady: Bool { session.phase == .ready }
 
-    /// Whether it only awaits the replies to what was sent before.
+    /// True if the connection only awaits the replies to what was sent before.
     public var isRetiring: Bool { session.phase == .retiring }
 
     /// Sends a command. `reply` is called once, possibly before this returns: at once with

@@ -3,7 +3,7 @@ import TLS
 
 /// Makes one byte stream to a server: its name, the socket, and TLS where that is wanted.
 ///
-/// Dropping it ends the attempt. It has no clock: whoever wants a stream bounds the time.
+/// Dropping it ends the attempt. It has no clock: the caller bounds the time.
 final class RedisDialer: ReadinessHandler {
     private let loop: EventLoop
     private let endpoint: RedisEndpoint

@@ -13,7 +13,7 @@ public enum RedisProtocolError: Error, Hashable, Sendable {
 ///
 /// hiredis bounds the depth (seven arrays in one another). The length is bounded here: no more than
 /// `byteCountMax` bytes are held for one reply, and an array announces at most `elementCountMax`
-/// elements, so that a lying length makes nobody allocate.
+/// elements, so that a false length causes no allocation.
 @safe
 public struct RedisReplyReader: ~Copyable {
     private let reader: UnsafeMutablePointer<redisReader>

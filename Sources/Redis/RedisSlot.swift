@@ -85,7 +85,7 @@ public enum RedisRedirection: Hashable, Sendable {
 /// Which master of a cluster keeps which slots, as one of its servers sees it.
 public struct RedisSlotMap: Hashable, Sendable {
     public private(set) var masters: [RedisEndpoint] = []
-    /// An index of ``masters`` for each slot; -1 where nobody keeps it.
+    /// An index of ``masters`` for each slot; -1 if no master keeps it.
     private var owners = [Int16](repeating: -1, count: RedisSlot.count)
 
     public init() {}

@@ -31,7 +31,7 @@ struct CounterCalls {
             rates: request.rates)
     }
 
-    /// Accepts a token of somebody else's at `moment`, remembered for `life`.
+    /// Accepts a token of another issuer at `moment`. It is remembered for `life`.
     func spend(
         token id: Bytes16, forMilliseconds life: Int, at moment: StoreMoment
     ) -> CounterScript.Call {

@@ -18,7 +18,7 @@ extension CounterCluster: CounterMasters {
             guard verdict == .accepted else { return reply(verdict) }
             guard let self else { return reply(.unknown) }
             run(count, in: keySlot) { [weak self] verdict in
-                // Whoever is too fast may send the same request again later.
+                // A client that is too fast may send the same request again later.
                 if case .rateLimited = verdict {
                     self?.forget(Array(count.names.spent), in: challengeSlot)
                 }

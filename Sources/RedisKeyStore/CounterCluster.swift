@@ -84,10 +84,10 @@ final class CounterCluster {
         return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }
     }
 
-    /// Looks, once in an interval, at what may have changed without anybody's saying so.
+    /// Looks, once in an interval, at what may have changed without notice.
     func check() {
         for node in nodes.values { node.checkIncarnation() }
-        // Whoever drew a map with masters that cannot be reached may be cut off itself.
+        // The server that gave a map with masters that cannot be reached may be cut off itself.
         let isDoubtful = nodes.values.contains { !$0.isConnected }
         scout.ask(another: isDoubtful)
     }
@@ -116,8 +116,8 @@ final class CounterCluster {
         node.ask(command, reply: reply)
     }
 
-    /// Gives back a challenge with which nothing was accepted. Nobody else can have spent it: its
-    /// mark has been there all the time.
+    /// Gives back a challenge with which nothing was accepted. No other request can have spent it,
+    /// because its mark has been there all the time.
     func forget(_ spentMark: [UInt8], in slot: RedisSlot) {
         map[slot].flatMap { nodes[$0] }?.remove(spentMark)
     }

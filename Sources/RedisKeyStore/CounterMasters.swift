@@ -26,7 +26,7 @@ protocol CounterMasters: AnyObject {
     var lastFailure: RedisFailure? { get }
 
     func open()
-    /// Looks, once in an interval, at what may have changed without anybody's saying so.
+    /// Looks, once in an interval, at what may have changed without notice.
     func check()
     func update(_ next: RedisCounterConfiguration)
     /// Settles what is in flight and lets go of the connections for good.

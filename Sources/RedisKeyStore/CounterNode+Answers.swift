@@ -1,7 +1,7 @@
 import KeyStore
 import Redis
 
-/// What the answers of a master mean.
+/// The meanings of a master's answers.
 extension CounterNode {
     /// The outcome of one call.
     enum Outcome {

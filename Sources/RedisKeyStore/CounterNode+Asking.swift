@@ -1,11 +1,11 @@
 import Redis
 
-/// What is asked of a master beside its counters.
+/// Questions to a master beside its counters.
 extension CounterNode {
-    /// Whether it answers, and refuses nobody.
+    /// True if the master is connected and does not refuse requests.
     var isServing: Bool { isConnected && refusal == nil }
 
-    /// Nobody waits for it: what stays goes by itself.
+    /// Deletes a name without waiting for the answer. If that fails, the name expires by itself.
     func remove(_ name: [UInt8]) {
         var command = RedisCommand("DEL")
         command.append(name)

@@ -97,7 +97,7 @@ final class CounterNode {
 
     func open() { connection?.open() }
 
-    /// Where it is connected, or was to be.
+    /// The server that it is connected to, or was last to be connected to.
     var endpoint: RedisEndpoint? { connection?.endpoint }
 
     /// Changes how connections are made from now on.

@@ -4,7 +4,7 @@ import Crypto
 import KeyStore
 import Redis
 
-/// Calls of both scripts on names that nobody else uses.
+/// Calls of both scripts on names that no gateway uses.
 struct CounterTrial {
     let incarnation = Incarnation(RandomBytes.word())
     private let layout: RedisKeyLayout
@@ -30,8 +30,8 @@ struct CounterTrial {
     /// A name in the slot in which all is tried.
     var slot: RedisSlot { RedisSlot(ofKey: recordName) }
 
-    /// Writes a record of nobody's with an end, which the incarnation script leaves to its own: so
-    /// that nothing would stay.
+    /// Writes a record of no gateway that expires, so that nothing stays. The incarnation script
+    /// leaves the expiry of a record as it is.
     var record: RedisCommand {
         var command = RedisCommand("SET")
         command.append(recordName)

@@ -9,7 +9,7 @@ import Synchronization
 /// accepted under it. So it does no harm to seal one under an incarnation that one's own connection
 /// has not seen.
 public final class IncarnationNews: Sendable {
-    /// What was learned of one record.
+    /// The news of one record.
     struct Item {
         /// Items are numbered from 1.
         let number: UInt64

@@ -1,8 +1,8 @@
 import EventLoop
 import KeyStore
 
-/// What one worker knows of the incarnation of a master's counters: what it found at its last look,
-/// which incarnations have ended, and what the other workers have learned.
+/// One worker's knowledge of the incarnation of a master's counters: the result of its last look,
+/// the incarnations that have ended, and what the other workers have learned.
 struct KnownIncarnation {
     let news: IncarnationNews
     /// The finding of the last look.
@@ -29,7 +29,7 @@ struct KnownIncarnation {
         }
     }
 
-    /// What another worker has learned of the master of `record` since this one looked.
+    /// The moment that another worker has learned for the master of `record` since this one looked.
     func newsMoment(of record: [UInt8], at now: MonotonicInstant) -> StoreMoment? {
         news.item(of: record, after: newsNumber)?.moment(at: now)
     }

@@ -4,7 +4,7 @@ import Redis
 public struct RedisCheckupStep: Hashable, Sendable {
     public enum Verdict: Hashable, Sendable {
         case ok
-        /// The gateway would work, but somebody should know.
+        /// The gateway would work, but an operator should know.
         case warning
         case failure
     }

@@ -24,9 +24,9 @@ public final class RedisCounters: CounterStore {
     /// Called with the words in which a master refuses what it is asked, each time.
     public var onRefusal: ((String) -> Void)?
 
-    /// Connects, and connects again whenever a connection is lost, until ``close()`` or until
-    /// nobody holds this object any more. Call it, and everything else, on the loop's thread.
-    /// `news`: what the workers of this process share.
+    /// Connects, and connects again whenever a connection is lost, until ``close()`` or until this
+    /// object is released. Call it, and everything else, on the loop's thread. `news`: the state
+    /// that the workers of this process share.
     public init(
         loop: EventLoop, configuration: RedisCounterConfiguration,
         news: IncarnationNews = IncarnationNews()
@@ -123,8 +123,9 @@ public final class RedisCounters: CounterStore {
         }
     }
 
-    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`; others say that nobody
-    /// knows. It is remembered for `life`. `reply` is called as by ``advance(_:reply:)``.
+    /// Accepts a token of another issuer once: `.accepted` or `.replayed`. Any other verdict means
+    /// that the store could not tell. The token is remembered for `life`. `reply` is called as by
+    /// ``advance(_:reply:)``.
     public func spendToken(
         _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (CounterVerdict) -> Void
     ) {
@@ -133,8 +134,8 @@ public final class RedisCounters: CounterStore {
             calls.spend(token: id, forMilliseconds: life, at: moment), by: id, reply: reply)
     }
 
-    /// Whether the token was accepted before: false also if nobody knows. `reply` is called as by
-    /// ``advance(_:reply:)``.
+    /// True if the token was accepted before; false also if the store could not tell. `reply` is
+    /// called as by ``advance(_:reply:)``.
     public func isTokenSpent(
         _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void
     ) {

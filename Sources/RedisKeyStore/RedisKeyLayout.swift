@@ -62,7 +62,7 @@ struct RedisKeyLayout {
         start(tag(name)) + Array("}:signal:\(half)".utf8)
     }
 
-    /// The mark of a token of somebody else's that was accepted.
+    /// The mark of an accepted token of another issuer.
     func names(token id: Bytes16) -> CounterNames {
         CounterNames(spent: start(tag(id)) + Self.tokenSuffix)
     }

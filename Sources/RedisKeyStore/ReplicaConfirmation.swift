@@ -5,8 +5,8 @@ import Redis
 /// speaks for all that was answered before it, because a connection's later commands stand still
 /// behind it.
 ///
-/// Too few replicas are counted and hold nobody up: the counter is used and the challenge spent on
-/// the master, and what a failover would lose is refused by its incarnation anyway.
+/// Too few replicas are counted and delay no request: the counter is used and the challenge spent
+/// on the master, and what a failover would lose is refused by its incarnation anyway.
 final class ReplicaConfirmation {
     private let wait: RedisWait?
     private let connection: () -> RedisConnection?

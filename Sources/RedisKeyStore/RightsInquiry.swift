@@ -26,7 +26,7 @@ struct RightsInquiry {
         get.append(record)
         var several = RedisCommand("MGET")
         several.append(record)
-        // A name that nobody has, and that stays so: XX writes only over what is there.
+        // A name that no gateway has, and that stays so: XX writes only over what is there.
         var set = RedisCommand("SET")
         set.append(record + Array(":right".utf8))
         set.append("")

@@ -17,16 +17,16 @@ enum ServerLife {
     /// kept for much longer than this after its challenge has ended, so that a step of this size
     /// wakes no challenge whose mark is gone.
     static let stepMilliseconds = 5_000
-    /// For how long an incarnation goes on with nobody looking. A server whose machine was put back
-    /// to an earlier state holds a record as old as that.
+    /// For how long an incarnation goes on without a look. A server whose machine was put back to
+    /// an earlier state holds a record as old as that.
     static let lookMilliseconds = 30_000
 
-    /// Where the parts of a record stand: from 1, both ends included.
+    /// The positions of the parts of a record: from 1, both ends included.
     ///
     ///     <incarnation> <master_replid> <time> <commands> <run_id> <evicted> <loaded>[ <epoch>]
     ///
     /// Incarnations have 16 digits, histories 40. The time is the highest that the server's clock
-    /// showed to anybody who looked, in milliseconds, 15 digits as the number of commands.
+    /// showed to any gateway that looked, in milliseconds, 15 digits as the number of commands.
     static let recordByteCountMin = 90
 
     /// `value`: what a text of `INFO` says of a name, or nil. `clock`: the server's, in

@@ -4,9 +4,9 @@ import Glibc
 
 /// The write-ahead log and its index, which lie beside the database by names of their own.
 ///
-/// SQLite opens both by name and never looks again. If somebody removes them, connections that have
-/// them open go on with files that nobody else can find, and whoever opens the database then makes
-/// others: two histories of one file.
+/// SQLite opens both by name and never looks again. If they are removed, connections that have them
+/// open go on with files that no other process can find, and the next process that opens the
+/// database makes others: two histories of one file.
 extension Connection {
     /// What lies where the log and its index were opened.
     public enum LogPlace: Sendable {
@@ -16,7 +16,7 @@ extension Connection {
         case gone
         /// Another file.
         case replaced
-        /// This log, and it ends before what is in it by its index: somebody cut it short.
+        /// This log, but it is shorter than its index says: it was cut short.
         case cutShort
         /// This index, and a part of it cannot be read or written: its file was cut short, or its
         /// file system has failed. The log has everything.
@@ -44,7 +44,7 @@ extension Connection {
         }
     }
 
-    /// What lies where this connection has opened its log and the index of that.
+    /// The files at the places where this connection has opened its log and the index of that.
     public var logPlace: LogPlace {
         if isIndexLost { return .indexLost }
         guard let openLog else { return .same }
@@ -61,7 +61,7 @@ extension Connection {
         return .cutShort
     }
 
-    /// Nil if the connection has no log, or somebody writes to its index just now.
+    /// Nil if the connection has no log, or if a process is writing to its index just now.
     public var logState: LogState? {
         guard !isIndexLost, let index = logIndex else { return nil }
         return LogState(byteCount: index.byteCount, isCheckpointed: index.isCheckpointed)
@@ -69,7 +69,7 @@ extension Connection {
 
     /// Takes the log into the database as far as readers allow it, and empties its file if all of
     /// it is there then. Waits for others for ``logEmptyingMilliseconds`` at most. False if
-    /// something is left: somebody reads from the log, or writes.
+    /// something is left because a process reads from the log, or writes.
     public func emptyLog() throws(SQLiteError) -> Bool {
         let status = waitingForLocks(milliseconds: Self.logEmptyingMilliseconds) {
             unsafe sqlite3_wal_checkpoint_v2(
@@ -124,8 +124,8 @@ extension Connection {
         _ = unsafe sallyport_leave_log(handle)
     }
 
-    /// Waits until the log is there or nobody else has the database open; throws if that takes too
-    /// long. To be called before anything is read, which makes the log.
+    /// Waits until the log is there or no other process has the database open; throws if that takes
+    /// too long. To be called before anything is read, because reading makes the log.
     func awaitLog(milliseconds: Int32) throws(SQLiteError) {
         var rest = milliseconds
         while logFiles.contains(where: { $0 == nil }), isOpenElsewhere {
@@ -150,7 +150,7 @@ extension Connection {
             let lock = unsafe methods.pointee.xLock, let unlock = unsafe methods.pointee.xUnlock
         else { return false }
         defer { _ = unsafe unlock(file, SQLITE_LOCK_NONE) }
-        // Someone who tries the same just now counts too: nobody waits for long.
+        // A process that tries the same just now counts too, so that neither waits for long.
         guard unsafe lock(file, SQLITE_LOCK_SHARED) == SQLITE_OK else { return true }
         return unsafe lock(file, SQLITE_LOCK_EXCLUSIVE) == SQLITE_BUSY
     }

@@ -10,8 +10,8 @@ extension Connection {
     /// if the file system does not tell. Then nothing has happened, except that an open transaction
     /// may be over.
     ///
-    /// For a page that is not there the system orders it from the disk, and on a disk with a full
-    /// queue even that takes time: whoever is told nil should not try again soon.
+    /// The system orders a page that is not there from the disk. On a disk with a full queue even
+    /// that takes time, so a caller that is told nil should not try again soon.
     ///
     /// `body` only reads: writing waits as always.
     public func readWithoutWaiting<Value>(

@@ -33,8 +33,8 @@ public final class Connection {
     private let busyMillisecondsMax: Int32
     /// Whether the file system has said that it does not tell what is in memory.
     var isWaitingUnavoidable = false
-    /// Where the log and its index lie, by the name that SQLite has made of the path: links were
-    /// followed.
+    /// The paths of the log and of its index, by the name that SQLite has made of the path: links
+    /// were followed.
     private(set) lazy var logPaths: [String] = {
         guard let name = unsafe sqlite3_db_filename(handle, "main") else { return [] }
         let path = unsafe String(cString: name)
@@ -52,7 +52,7 @@ public final class Connection {
 
     /// Opens an existing file. Many defects of the file show only at the first read.
     public init(path: String, options: Options = Options()) throws(SQLiteError) {
-        // SQLite's calls are replaced before anybody reads: here, with the first connection.
+        // SQLite's calls are replaced before anything is read: here, with the first connection.
         let files = OwnFileSystem.name
         var opened: OpaquePointer?
         let access = options.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
@@ -154,8 +154,8 @@ public final class Connection {
         try execute(kind == .immediate ? "BEGIN IMMEDIATE" : "BEGIN")
     }
 
-    /// Commits the transaction. After a failure the caller still has to roll it back. If the
-    /// index of the log was lost meanwhile, nobody knows whether it was committed.
+    /// Commits the transaction. After a failure the caller still has to roll it back. If the index
+    /// of the log was lost meanwhile, it cannot be known whether it was committed.
     public func commit() throws(SQLiteError) { try execute("COMMIT") }
 
     /// Undoes the open transaction, if any. A failure leaves nothing to undo.

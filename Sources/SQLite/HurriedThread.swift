@@ -3,8 +3,8 @@ import Synchronization
 
 /// What the calling thread must not do, and how its reads have fared.
 struct Hurry {
-    /// Whether it waits neither for a disk nor for another connection. Otherwise it only leaves
-    /// the marks of the log's index alone for as long as it gets on without them.
+    /// True if the thread must wait neither for a disk nor for another connection. Otherwise it
+    /// only leaves the marks of the log's index alone for as long as it gets on without them.
     var isUrgent: Bool
     /// Whether an urgent read failed because it would have had to wait.
     var isCutShort = false

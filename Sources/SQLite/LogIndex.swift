@@ -1,4 +1,4 @@
-/// What the index of a log says of the log (SQLite's "WAL-mode File Format", section 2).
+/// The state of a log as its index has it (SQLite's "WAL-mode File Format", section 2).
 ///
 /// It is in the memory that SQLite has mapped, in the byte order of the machine, and other
 /// processes write it at any time.
@@ -10,13 +10,13 @@ struct LogIndex: Equatable {
     private let pageSize: UInt16
 
     private static let headerByteCount = 48
-    /// Where the number of frames stands that are in the database too.
+    /// The offset of the number of frames that are in the database too.
     private static let checkpointOffset = 96
     /// Before the first page of the log, and before each page.
     private static let logHeaderByteCount = 32
     private static let frameHeaderByteCount = 24
 
-    /// Nil if the two copies differ: somebody writes them.
+    /// Nil if the two copies differ, because a process is writing them.
     init?(_ start: UnsafeMutableRawPointer) {
         func words(_ offset: Int) -> [UInt32] {
             (0..<Self.headerByteCount / 4).map {

@@ -2,7 +2,7 @@ import CSQLite
 import EventLoop
 import Synchronization
 
-/// What our VFS keeps behind each file of a database and of a log that SQLite opens: methods that
+/// The part of our VFS behind each file of a database and of a log that SQLite opens: methods that
 /// do what the system's do, and more.
 ///
 /// - **No thread waits in a page fault.** A store into a mapped file waits if the file system is
@@ -28,7 +28,7 @@ struct OwnFile {
     /// How long the file of the index is at least.
     private(set) var indexByteCount = 0
 
-    /// Where it lies behind the system's own.
+    /// The offset of our part behind the system's own.
     private static nonisolated(unsafe) var offset = 0
     private static nonisolated(unsafe) var systemOpen:
         (

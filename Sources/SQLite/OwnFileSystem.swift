@@ -10,8 +10,8 @@ import Glibc
 /// - **A lost index.** What SQLite maps into memory is added to `MappedMemory`: ``SharedIndexes``.
 /// - **The files** of a database and of its log have methods of our own: ``OwnFile``.
 enum OwnFileSystem {
-    /// What there is of it. Nil where SQLite was built otherwise; then connections have the
-    /// system's VFS.
+    /// The name of our VFS. Nil if SQLite was built otherwise; then connections have the system's
+    /// VFS.
     private static let made: (name: String, canReadWithoutWaiting: Bool)? = {
         guard HurriedThread.canBeMarked, let files = unsafe sqlite3_vfs_find(nil),
             let set = unsafe files.pointee.xSetSystemCall,
@@ -64,7 +64,7 @@ private nonisolated(unsafe) var systemPause:
 private let pause: @convention(c) (UnsafeMutablePointer<sqlite3_vfs>?, Int32) -> Int32 = {
     (files, microseconds) in
     if let hurry = unsafe HurriedThread.current {
-        // Whoever pauses waits for another connection, and gives up after some tries.
+        // SQLite pauses when it waits for another connection, and gives up after some tries.
         if unsafe hurry.pointee.isUrgent {
             unsafe hurry.pointee.isCutShort = true
             return 0

@@ -6,8 +6,8 @@ import Glibc
 /// connections to one file.
 ///
 /// Its VFS takes other functions in the place of `mmap` and `munmap`, which add each region to
-/// `MappedMemory`. All regions of one file are one group, because nobody may believe the rest of an
-/// index of which a part is lost.
+/// `MappedMemory`. All regions of one file are one group, because an index of which a part is lost
+/// must not be believed.
 enum SharedIndexes {
     private struct Region {
         let file: FileNumber

@@ -22,7 +22,7 @@ final class AuditTable {
             """)
     }
 
-    /// Adds entries; none of nobody.
+    /// Adds entries, if there is an author.
     func append(_ notes: [AuditNote], by author: AuditAuthor?) throws(SQLiteError) {
         guard let author, !notes.isEmpty else { return }
         let now = WallClock.now()

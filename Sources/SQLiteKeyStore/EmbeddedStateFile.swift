@@ -11,7 +11,7 @@ import KeyStore
 /// a start deletes before it serves. In the registry the parts themselves would go through its log,
 /// then into its pages, and at the start zeros would go the same way (`secure_delete`).
 struct EmbeddedStateFile {
-    /// What the registry keeps of a part.
+    /// The registry's entry for a part.
     struct Part {
         let byteCount: Int
         let digest: Bytes32

@@ -14,7 +14,7 @@ final class LentAccess: Sendable {
         var access: RegistryAccess?
     }
 
-    /// Held for as long as the reader reads: nobody else waits for it.
+    /// Held for as long as the reader reads, because no other thread waits for it.
     private let contents = Locked(Contents())
     /// The reader waits. A lock is not fair, and workers come one after the other.
     private let isWanted = Atomic(false)
@@ -29,8 +29,8 @@ final class LentAccess: Sendable {
     /// The file was opened, for the first time or again. The reader's thread.
     func fileWasOpened() { budget.fileWasOpened() }
 
-    /// Uses the connection, if it is not closed, and waits for it. Nobody is told anything within
-    /// `body`: whoever then wakes finds the connection free. The reader's thread.
+    /// Uses the connection, if it is not closed, and waits for it. `body` must not send replies, so
+    /// that a thread that wakes from one finds the connection free. The reader's thread.
     func use(_ body: (RegistryAccess) -> Void) {
         isWanted.store(true, ordering: .relaxed)
         contents.withLock { contents in
@@ -47,9 +47,9 @@ final class LentAccess: Sendable {
         }
     }
 
-    /// What can be said of keys on the caller's thread without waiting: neither for the disk nor
-    /// for who has the connection just now. Nothing where the file has to be opened (again), and
-    /// nothing where reading fails: the reader meets that itself, and tells.
+    /// The records that can be read on the caller's thread without waiting: neither for the disk
+    /// nor for another user of the connection. `.notAtHand` if the file has to be opened (again) or
+    /// if reading fails: the reader meets the failure itself, and reports it.
     func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
         var found: [KeyAtHand] = []
         if hasKeysAtHand, !isWanted.load(ordering: .relaxed) {

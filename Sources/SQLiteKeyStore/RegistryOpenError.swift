@@ -9,7 +9,8 @@ public enum RegistryOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     /// An empty file: what a lost or truncated registry looks like, so it is not filled.
     case empty(path: String)
     case notAFile(path: String)
-    /// The file has another name (a hard link), by which somebody may use it with another log.
+    /// The file has another name (a hard link), by which another process may use it with another
+    /// log.
     case linked(path: String)
     case unreadable(path: String, reason: String)
     case readOnly(path: String)

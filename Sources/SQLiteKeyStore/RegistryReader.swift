@@ -9,7 +9,8 @@ import SQLite
 /// takes longer than to read.
 final class RegistryReader {
     static let changePollInterval = Duration.milliseconds(250)
-    /// Changed keys named one by one; a million bytes of ids would help nobody.
+    /// The most changed keys that are named one by one; naming more would not be worth a million
+    /// bytes of ids.
     private static let namedChangeCountMax = 1000
     /// Readers meet a lock only while another process repairs or removes the log.
     private static let busyMillisecondsMax: Int32 = 100
@@ -154,7 +155,7 @@ final class RegistryReader {
         case .success(let opened): tables = opened
         case .failure(let error):
             queue.hearing.failed(error.description)
-            // Nobody hears of revocations any more: what is cached is good for nothing.
+            // Revocations are not heard of any more, so that cached records must not be used.
             if access.tear != nil, !hasToldOfTear { tell(.replaced) }
             hasToldOfTear = access.tear != nil
             return

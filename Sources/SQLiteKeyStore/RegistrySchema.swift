@@ -5,8 +5,8 @@ package import SQLite
 /// - `keys`: one small row a key, the primary key being the key id. `public_key` holds the two
 ///   coordinates (64 bytes). Erased keys keep their id and counter only.
 /// - `apps`: the app ids that keys belong to, so that a row holds a number.
-/// - `challenges`: attestation challenges that enrolled a key; up to version 6 with the key, for
-///   which nobody asked, and which an erasure had to look for in the whole table.
+/// - `challenges`: attestation challenges that enrolled a key; up to version 6 with the key, which
+///   was never read, and which an erasure had to look for in the whole table.
 /// - `receipts`: apart, being larger than everything else about a key.
 /// - `renewals`: what is known of each receipt, and when it is due to be renewed; `renewals_due`
 ///   leads to the next ones of an app.
@@ -54,7 +54,7 @@ package enum RegistrySchema {
             part INTEGER PRIMARY KEY, bytes BLOB NOT NULL
         ) STRICT;
         """,
-        // Receipts that were kept before are due at once, as nobody has read them.
+        // Receipts that were kept before are due at once, because they were never read.
         """
         ALTER TABLE keys ADD COLUMN risk_metric INTEGER;
         CREATE TABLE renewals (

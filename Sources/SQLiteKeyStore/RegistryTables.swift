@@ -354,7 +354,7 @@ final class RegistryTables {
             isWritten: true, reading: SharedReading(entry: entry, now: found.now))
     }
 
-    /// The store's clock is the machine's: whoever opens the file is on it.
+    /// The store's clock is the machine's: every process that opens the file is on this machine.
     private static func now() -> Int64 {
         let (seconds, nanoseconds) = WallClock.now()
         return seconds * 1000 + Int64(nanoseconds) / 1_000_000

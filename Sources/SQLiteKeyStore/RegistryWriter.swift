@@ -5,7 +5,8 @@ import SQLite
 
 /// The registry's thread that writes: takes what waits and writes it all at once.
 ///
-/// It may wait for the lock of another process; nobody waits with it who only wants to read.
+/// It may wait for the lock of another process. Reads have a thread of their own, so they do not
+/// wait with it.
 final class RegistryWriter {
     private let queue: RegistryQueue
     private let loop: EventLoop
@@ -92,7 +93,7 @@ final class RegistryWriter {
     /// Returns the length of the log.
     @discardableResult
     private func noteLog() -> Int {
-        // While somebody changes its index the length is not known.
+        // While a process changes its index the length is not known.
         guard let connection = access.openTables?.connection, let state = connection.logState
         else { return log.byteCount }
         let isLong = state.byteCount > RegistryLog.noticedByteCount

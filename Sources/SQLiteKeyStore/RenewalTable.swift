@@ -41,7 +41,7 @@ final class RenewalTable {
             SELECT min(key_id), max(key_id) FROM (
                 SELECT key_id FROM keys WHERE key_id > ?1 ORDER BY key_id LIMIT ?2)
             """)
-        // Nobody has read them: due at once, as those of version 1.
+        // These receipts were never read, so they are due at once, as those of version 1.
         insertMissing = try connection.prepare(
             """
             INSERT INTO renewals (key_id, app, environment, due_at, failures)

@@ -45,7 +45,7 @@ public final class SQLiteRegistry: QueuedRegistry {
 
     public let queue: RegistryQueue
     private let log: RegistryLog
-    /// The writer's, which ends after the reader's; nil once somebody joins it.
+    /// The writer's thread, which ends after the reader's; nil once a caller joins it.
     private let thread: Locked<Thread?>
     /// The reader's connection.
     private let lent = LentAccess()
@@ -109,7 +109,7 @@ public final class SQLiteRegistry: QueuedRegistry {
     public func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] { lent.readAtHand(keyIDs) }
 
     /// Waits until the threads have ended; never to be called from a reply. SQLite has then taken
-    /// the log into the file, unless somebody else has it open or the disk is full.
+    /// the log into the file, unless another process has it open or the disk is full.
     public func close() {
         queue.close()
         thread.join()

@@ -43,7 +43,7 @@ final class UserTable {
             """)
     }
 
-    /// So many at once, so that nobody waits for them.
+    /// The most rows that are deleted at once, so that other requests do not wait long.
     static let dropCountMax = 10_000
 
     /// The keys of the user for whom the key was last used, or of `user`.

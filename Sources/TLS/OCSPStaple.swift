@@ -44,7 +44,7 @@ public struct OCSPStaple: Hashable, Sendable {
         self.der = der
     }
 
-    /// Whether it is about the certificate of `identity`.
+    /// True if the staple is about the certificate of `identity`.
     public func isAbout(_ identity: TLSIdentity) -> Bool { serialNumber == identity.serialNumber }
 
     /// Whether the response has expired by this machine's clock.

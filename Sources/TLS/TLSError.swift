@@ -2,7 +2,7 @@
 /// material.
 public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     public let description: String
-    /// Whether it is the private key alone.
+    /// True if the error is about the private key alone.
     public let isAboutKey: Bool
 
     public init(_ description: String, isAboutKey: Bool = false) {

@@ -2,7 +2,7 @@ public import EventLoop
 
 extension TLSSession {
     /// Takes one step of the handshake. `watch` waits for what the next step needs. Once the
-    /// handshake is complete it waits for reading at most, as whoever goes on will.
+    /// handshake is complete it waits for reading at most, as the next user of the session will.
     public func handshake(on watch: Watch) -> TLSHandshakeOutcome {
         let outcome = handshake()
         switch outcome {

@@ -1,8 +1,8 @@
 public import Bytes
 public import EventLoop
 
-/// A connection's byte stream: its descriptor as it is, or TLS over it. Whoever holds it reads,
-/// writes, waits and closes without knowing which.
+/// A connection's byte stream: its descriptor as it is, or TLS over it. The holder reads, writes,
+/// waits and closes without knowing which.
 public struct Transport {
     /// The way in which a connection ends.
     public enum Ending {
@@ -14,7 +14,7 @@ public struct Transport {
         case reset
     }
 
-    /// The descriptor, for questions to the kernel. Nobody else reads or writes it.
+    /// The descriptor, for questions to the kernel. It must not be read or written directly.
     public let descriptor: Int32
     private let watch: Watch
     private let tls: TLSStream?
@@ -98,7 +98,7 @@ public struct Transport {
         if let tls { tls.interest = .changes } else { watch.watchChanges() }
     }
 
-    /// Whether nobody will take what is sent (``Socket/isGone(_:)``).
+    /// True if the peer will not take what is sent (``Socket/isGone(_:)``).
     public var isGone: Bool { Socket.isGone(descriptor) }
 
     /// Whether the peer sends no more (``Socket/hasPeerEnded(_:)``). Over TLS it is the connection

@@ -1,8 +1,8 @@
 import Bytes
 
-/// What an app says that failed on its side: in a header of any request, or to an endpoint.
+/// An app's report of a failure on its side: in a header of any request, or to an endpoint.
 ///
-/// Nobody has proved any of it, so every part is of a closed set, or short.
+/// The report is not proved, so every part is from a closed set, or short.
 public struct FailureReport: Sendable, Equatable {
     /// What the app was about to do.
     public enum Activity: String, Sendable, CaseIterable {
@@ -34,7 +34,7 @@ public struct FailureReport: Sendable, Equatable {
         /// The device says that it has no App Attest, which is no error of its own.
         case unsupported
         case offline, timedOut, unreachable, connectionLost, untrusted
-        /// The gateway has refused, or somebody else has answered in its place.
+        /// The gateway has refused, or another server has answered in its place.
         case refused, unexpectedAnswer
         case keychain
         /// A word that is none of these.
@@ -101,7 +101,7 @@ public struct FailureReport: Sendable, Equatable {
 
     private init(phase: Activity, code: Code) { (self.phase, self.code) = (phase, code) }
 
-    /// What is wrong with a report, in words for whoever wrote it.
+    /// The fault of a report, in words for the developer who wrote it.
     public struct Fault: Error {
         public let explanation: StaticString
 
@@ -210,7 +210,8 @@ public struct FailureReport: Sendable, Equatable {
         return .value(Int(number))
     }
 
-    /// What an app says about itself never looks like what the gateway says of a report.
+    /// The labels with which the gateway describes a report, so that an app's words never look like
+    /// them.
     private static func known(_ phase: Activity?) -> Activity {
         phase.flatMap { $0 == .invalid ? nil : $0 } ?? .other
     }

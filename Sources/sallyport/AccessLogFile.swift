@@ -104,7 +104,7 @@ final class AccessLogFile {
         return (try lineStart(before: offset), nil)
     }
 
-    /// Where the line begins that this byte of the file stands in.
+    /// The start of the line that holds this byte of the file.
     private func lineStart(before offset: Int) throws(IOError) -> Int {
         var end = offset
         while end > 0 {

@@ -7,7 +7,8 @@ final class AdminQuestion: ReadinessHandler {
     struct Answer {
         let status: UInt16
         let body: [UInt8]
-        /// What a terminal can show of the body's first line, whoever has answered.
+        /// The part of the body's first line that a terminal can show. The body may be from any
+        /// server.
         var firstLine: String {
             let visible = body.prefix { $0 != 0x0A }.prefix(200).filter {
                 (0x20..<0x7F).contains($0)

@@ -144,7 +144,7 @@ private struct CapturedObject {
         }
     }
 
-    /// What holds of every object: judged when the gateway judged it.
+    /// Expectations that every object shares: judged at the time at which the gateway judged it.
     private var start: Expectations {
         let time = members["time"]?.stringValue.flatMap { RFC3339.parse($0) }
         var expected = Expectations(at: time?.seconds ?? WallClock.now().seconds)

@@ -4,8 +4,8 @@ import EventLoop
 import KeyStore
 
 extension AuditAuthor {
-    /// Whoever runs this command. The user is the system's word; who came by sudo is what the
-    /// environment says.
+    /// The user who runs this command, as the system says; under sudo also the user who called it,
+    /// as the environment says.
     static func ofCommand() -> AuditAuthor {
         let user = HostSystem.userName
         let caller = HostSystem.environment("SUDO_USER").flatMap { $0.isEmpty ? nil : $0 }

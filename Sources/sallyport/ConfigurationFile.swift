@@ -4,12 +4,12 @@ import Settings
 
 /// Finding, reading and complaining about the configuration file.
 enum ConfigurationFile {
-    /// Where packages install the configuration.
+    /// The path at which packages install the configuration.
     static let defaultPath = "/etc/sallyport/sallyport.yaml"
 
     /// `-c FILE`, which every command that needs a configuration takes, or else ``defaultPath``.
-    /// Ends the process if there is neither; `tell` is told first. A file that is there and cannot
-    /// be read is for whoever loads it to report.
+    /// Ends the process if there is neither; `tell` is told first. A file that cannot be read is
+    /// reported by the code that loads it.
     static func path(
         _ arguments: Arguments, usage: String, tell: (String) -> Void = { _ in }
     ) -> String {
@@ -40,10 +40,11 @@ enum ConfigurationFile {
         return loader.load(path: path)
     }
 
-    /// The settings; ends the process with code 78 and every problem where there is one.
+    /// Returns the settings; if there is any problem, prints all of them and ends the process with
+    /// code 78.
     ///
-    /// `warns`: prints its warnings, which are for whoever starts the gateway. `check` prints them
-    /// to whoever changes the file.
+    /// `warns`: prints the warnings too. They are for an operator who starts the gateway; `check`
+    /// prints them to one who changes the file.
     static func loadOrExit(
         _ path: String, noting files: ConfigurationFiles? = nil, warns: Bool = false
     ) -> LoadedSettings {

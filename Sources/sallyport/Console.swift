@@ -18,7 +18,7 @@ enum Console {
         }
     }
 
-    /// What cannot be written is told, unless nobody reads any more.
+    /// A failed write is reported, unless the reader is gone.
     private static func end(_ descriptor: Int32, errno code: Int32) -> Never {
         if descriptor == File.standardOutput, code != File.noReader {
             complain("sallyport: \(IOError("standard output", errno: code))")

@@ -22,8 +22,8 @@ extension DoctorCommand {
         }
     }
 
-    /// Limits are those of whoever runs `doctor`: a service has its own, so that too few are no
-    /// failure.
+    /// The limits are those of the user who runs `doctor`: a service has its own, so that too few
+    /// are no failure.
     static func descriptors(_ settings: Settings, _ report: DoctorReport) {
         let demand = DescriptorDemand(of: settings)
         let limit = HostSystem.raiseDescriptorLimit()

@@ -62,7 +62,7 @@ struct AppleSignIn {
         self.place = place
     }
 
-    /// Where the gateway will sign in with `key`.
+    /// The servers at which the gateway will sign in with `key`.
     static func places(of key: AppleKey, _ settings: Settings) -> [Place] {
         var places: [Place] = []
         if settings.receipts.renews {

@@ -28,7 +28,8 @@ enum DoctorCommand {
         let settings = settings(path, report)
         report.tell(.ok, "configuration", path)
         let requirements = StartRequirements(settings: settings)
-        // Whoever can read them on this machine can be the gateway, or whom it speaks to.
+        // A user of this machine who can read them can pose as the gateway, or as a server that it
+        // speaks to.
         for fault in requirements.openSecrets(configurationPath: path) {
             report.tell(.warning, fault.setting, fault.text)
         }
@@ -126,7 +127,8 @@ enum DoctorCommand {
     private static func signatures(
         _ settings: Settings, _ requirements: StartRequirements, _ report: DoctorReport
     ) {
-        // Whoever runs the doctor, root for one, is not to run what anybody has put there.
+        // The user who runs the doctor, perhaps root, must not load a library that any user could
+        // replace.
         guard !requirements.isLibraryOpen || !requirements.libraryFaults().isEmpty else {
             return report.tell(
                 .warning, "signatures", "not tried: all users can change what would be loaded")

@@ -45,8 +45,8 @@ enum ExplainRequestCommand {
         (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// The gateway's settings. Only a log that is named can do without: then nil where nobody says
-    /// which configuration it is.
+    /// The gateway's settings. Nil if a log is named, no configuration is named and the default one
+    /// is missing: only a named log can do without.
     private static func settings(_ arguments: Arguments) -> Settings? {
         let isNamed = arguments.value("-c") != nil || arguments.value("--config") != nil
         if arguments.value("--log") != nil, !isNamed,
@@ -65,7 +65,7 @@ enum ExplainRequestCommand {
     }
 }
 
-/// What is known of a request: the members of its access line, and where they are from.
+/// A request that was found: the members of its access line, and their source.
 struct FoundRequest {
     let members: JSONValue
     /// In words.

@@ -7,7 +7,8 @@ import Settings
 /// `sallyport keys pseudonym`, and `keys list --pseudonym`: from a key to what stands for it in the
 /// log, and back.
 enum KeyPseudonymAction {
-    /// The audit log has it first: whoever knows a pseudonym can follow the key through the log.
+    /// The audit log has it first, because the holder of a pseudonym can follow the key through the
+    /// log.
     static func tell(
         _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
     ) throws {

@@ -31,7 +31,8 @@ enum KeyUserAction {
         output.flush()
     }
 
-    /// Keys that were used for nobody else go with him; of the others only what leads to him.
+    /// Erases the keys that were used for this user alone; of the others, only the link to this
+    /// user.
     static func erase(
         _ registry: any RegistryAdministration, _ name: String, _ arguments: Arguments,
         _ settings: Settings

@@ -161,7 +161,8 @@ enum KeysCommand {
         // Among keys that scroll by it would be in the way.
         let bar = ProgressBar(
             "exporting", "keys", isQuiet: arguments.isQuiet || Terminal.isTerminal(1))
-        // To count them takes as long as to read them, so it is done for somebody only.
+        // Counting them takes as long as reading them, so it is done only for a visible progress
+        // bar.
         let total = bar.isShown ? try registry.counts().total(filter) : 0
         var count = 0
         // Erased keys too: another registry must not take them again either.

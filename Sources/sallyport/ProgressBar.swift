@@ -46,7 +46,7 @@ final class ProgressBar {
         drawnAt = nil
     }
 
-    /// Whoever closes the terminal does not end the command.
+    /// A closed terminal does not end the command.
     private func write(_ text: String) {
         let bytes = Array(text.utf8)
         _ = File.append(Self.descriptor, bytes.span)
@@ -88,7 +88,7 @@ struct ProgressLine {
         return "\(head) [\(bar)] \(ending)"
     }
 
-    /// Once a little is done, as nobody can tell before.
+    /// The remaining time, once a little is done; before, it cannot be told.
     private func remaining(_ share: Double) -> String {
         guard share >= 0.01, share < 1, seconds >= 1 else { return "" }
         let rest = Int(seconds * (1 - share) / share)

@@ -3,7 +3,7 @@ import Bytes
 import JSON
 import Judgement
 
-/// What is told of a request: what was asked, what was decided, why, whose fault it is, what to do.
+/// The account of a request: what was asked, what was decided, why, whose fault it is, what to do.
 struct RequestAccount {
     private let requestID: String
     private let request: FoundRequest

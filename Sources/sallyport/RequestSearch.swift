@@ -9,7 +9,7 @@ struct RequestSearch {
     let requestID: String
     let settings: Settings?
     private(set) var found: FoundRequest?
-    /// Where it was looked for.
+    /// The places that were searched.
     private(set) var searched: [String] = []
     /// What could not be searched, and what to do about it.
     private(set) var notes: [String] = []

@@ -5,7 +5,7 @@ import Settings
 
 /// The result of a request at one listener.
 final class RouteReport {
-    /// What becomes of the request, in a word for programs.
+    /// The result of the request, in a word for programs.
     private enum Result: String {
         case own = "answered_by_gateway"
         case redirect
@@ -135,7 +135,8 @@ final class RouteReport {
         explain(path, match)
     }
 
-    /// Whether it is the place where a proxy asks the listener, which reads no other spelling.
+    /// True if the target is the one at which a proxy asks the listener, which accepts no other
+    /// spelling.
     private func isCall(_ target: [UInt8]) -> Bool {
         let path = String(decoding: target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
         return switch listener.check?.dialect {
@@ -148,7 +149,7 @@ final class RouteReport {
         }
     }
 
-    /// What becomes of a request that is a proxy's question.
+    /// Describes a request that is a proxy's question.
     private func describeCall() {
         let dialect = listener.check?.dialect
         guard request.method == "POST" || dialect != .json && dialect != .envoyGRPC else {

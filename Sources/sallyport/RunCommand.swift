@@ -104,7 +104,7 @@ enum RunCommand {
         } catch let error as IOError where error.reason == .addressInUse {
             let taken = settings.binds.lazy.compactMap { try? $0.socketAddress() }
                 .first { $0.description == error.subject }
-            // Of unix sockets nobody knows; of a TCP one root does.
+            // The holder of a unix socket cannot be found; that of a TCP port can.
             guard let taken, taken.port != nil else { throw error }
             guard let owner = ListenerOwner.find(at: taken) else {
                 throw ConfigurationFailure(

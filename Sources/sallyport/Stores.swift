@@ -68,8 +68,8 @@ final class Stores {
         floors = Self.floors(settings, holds: embedded.holds)
     }
 
-    /// Whoever comes with a lower counter after that is not only late: the counters are forgotten
-    /// later than this.
+    /// After this time a lower counter is not merely late. The counters are forgotten later than
+    /// this.
     static func floorLife(_ settings: Settings) -> Int64 {
         settings.challenge.timeToLive.components.seconds * 1000 + 5000
     }
@@ -148,7 +148,7 @@ final class Stores {
         StoreLife(opening: opening) { [unowned self] tell in close(tell: tell) }
     }
 
-    /// What became of the counters of the last stop.
+    /// The event about the counters of the last stop.
     private static func news(
         of counters: EmbeddedCounters, from state: KeptState
     ) -> [StoreLife.News] {

@@ -19,7 +19,7 @@ public struct AssertionBatch: ~Copyable {
 
     public typealias Outcome = Result<VerifiedAssertion, AssertionFailure>
 
-    /// `signatures`: what checks the signatures, which nobody else uses meanwhile.
+    /// `signatures`: the verifier of the signatures. It belongs to this batch alone.
     public init(_ signatures: consuming P256BatchVerifier) { self.signatures = signatures }
 
     /// Takes an assertion for a later ``verify(_:)``, with the arguments of

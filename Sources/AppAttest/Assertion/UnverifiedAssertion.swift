@@ -22,7 +22,7 @@ public struct UnverifiedAssertion: ~Escapable {
         authenticatorData = object.extracting(places.authenticatorData)
     }
 
-    /// Where the parts stand in `object`.
+    /// The ranges of the signature and of the authenticator data in `object`.
     static func places(
         in object: Span<UInt8>
     ) throws(AssertionFailure) -> (signature: Range<Int>, authenticatorData: Range<Int>) {

@@ -14,8 +14,8 @@ public struct AttestationVerifier: Sendable {
     /// Real objects have 5 to 8 KB; receipts, which are most of it, have grown over the years.
     public static let byteCountMax = 16 * 1024
 
-    /// - `roots`: ``AppleRoots/appAttestation`` and, for tests, others: whoever holds the key of
-    ///   one of them can enrol anything.
+    /// - `roots`: ``AppleRoots/appAttestation``, or others in tests. The holder of the private key
+    ///   of any of them can enrol anything.
     /// - `apps`: whose keys are accepted, and from which environments.
     /// - `clockSkewSeconds`: how far the clock here may be off when certificate dates are judged.
     public init(roots: [Certificate], apps: [AppIdentity], clockSkewSeconds: Int64) {

@@ -2,10 +2,11 @@ import Bytes
 import CBOR
 import Crypto
 
-/// An attestation object taken apart, nothing believed.
+/// The parts of an attestation object, none of them verified.
 ///
-/// CBOR `{fmt: "apple-appattest", attStmt: {x5c: [leaf, intermediate], receipt}, authData}`. Other
-/// members, such as the `cdHash` of iOS 18.5, are signed by nobody: tolerated, never trusted.
+/// CBOR `{fmt: "apple-appattest", attStmt: {x5c: [leaf, intermediate], receipt}, authData}`. No
+/// signature covers other members, such as the `cdHash` of iOS 18.5: they are tolerated and never
+/// trusted.
 struct UnverifiedAttestation {
     /// DER, leaf first.
     let certificateChain: [[UInt8]]

@@ -119,8 +119,8 @@ extension Span where Element == UInt8 {
         return nil
     }
 
-    /// Whether decoding each percent-encoded byte once (RFC 3986 section 2.1) gives `plain`. False
-    /// if a `%` is not followed by two digits: what that decodes to is anybody's guess.
+    /// True if decoding each percent-encoded byte once (RFC 3986 section 2.1) gives `plain`. False
+    /// if a `%` is not followed by two digits, because decoders disagree about it.
     fileprivate func percentDecodedEquals(_ plain: Span<UInt8>) -> Bool {
         var index = 0
         var plainIndex = 0

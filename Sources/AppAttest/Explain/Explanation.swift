@@ -1,14 +1,14 @@
 import Bytes
 import JSON
 
-/// The contents of an object and the checks that it passes: for a developer, not for a gateway's
-/// decision.
+/// The contents of an object and the checks that it passes. It is meant for a developer; no
+/// decision of the gateway rests on it.
 ///
 /// ``attestation(_:expecting:)``, ``assertion(_:expecting:)`` and ``receipt(_:expecting:)`` make
-/// it. They run the same checks as the verifiers, but go on after a failure if that makes sense.
-/// An object is `valid` if no step failed and everything that its kind requires was given:
-/// - for an attestation the challenge or client data hash (without it anybody could have copied
-///   it),
+/// it. They run the same checks as the verifiers, but go on after a failure if that makes sense. An
+/// object is `valid` if no step failed and everything that its kind requires was given:
+/// - for an attestation the challenge or client data hash (without it, the object may be a copy of
+///   another device's),
 /// - for an assertion the client data or its hash, and the public key,
 /// - for a receipt nothing.
 ///

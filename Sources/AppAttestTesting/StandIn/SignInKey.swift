@@ -31,7 +31,7 @@ struct SignInVerifier {
 
     mutating func restore(keyID: String) { revoked.remove(keyID) }
 
-    /// Whose token it is; nil if it is nobody's.
+    /// The key that signed the token, or nil if the token is not valid.
     func key(of token: String, at seconds: Int64) -> SignInKey? {
         let text = Array(token.utf8)
         let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false).map(Array.init)

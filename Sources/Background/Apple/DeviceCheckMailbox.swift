@@ -35,7 +35,7 @@ package enum DeviceReply: Sendable {
     case answered(DeviceCheck.Answer)
     /// The bits after a change.
     case changed(DeviceCheck.Bits)
-    /// Apple is not asked: too much is under way, or nobody is there to ask.
+    /// Apple is not asked: too many questions are under way, or the service does not run.
     case refused(String)
 }
 
@@ -61,7 +61,7 @@ package final class DeviceCheckMailbox: Sendable {
         self.mailbox.withLock { $0 = mailbox }
     }
 
-    /// Posts a question. False if nobody is there, or if too many wait.
+    /// Posts a question. False if the service does not run, or if too many questions wait.
     package func post(_ question: DeviceQuestion) -> Bool {
         let mailbox = mailbox.withLock { $0 }
         return mailbox?.post(question) ?? false

@@ -101,8 +101,9 @@ package final class DeviceCheckService {
         }
     }
 
-    /// Apple's bound is a bound, too: whoever sends junk can use it up. And where Apple takes no
-    /// such question that may be because of the token, the one part that strangers choose.
+    /// Apple's rate limit does not let a token pass, because a client can use the limit up by
+    /// sending junk. Neither does a question that Apple rejects: its cause may be the token, the
+    /// one part of the question that a stranger chooses.
     private static func verdict(without answer: DeviceCheck.Answer) -> DeviceVerdict {
         if case .badRequest = answer { return busy(answer) }
         switch answer.failure {

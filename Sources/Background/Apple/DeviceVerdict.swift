@@ -7,7 +7,7 @@ package enum DeviceVerdict: Sendable {
     case genuine(AttestEnvironment, bits: DeviceBits?)
     /// Apple does not take the token.
     case badToken
-    /// Nobody knows: for log and metrics.
+    /// The token could not be judged. The text is for log and metrics.
     case unjudged(String)
     /// A bound is reached, which strangers can use up.
     case busy(DeviceBound, retryAfterSeconds: UInt64? = nil)

@@ -18,7 +18,7 @@ package struct RepeatedEvents: Sendable {
         var leftOutCount = 0
     }
 
-    /// What was told of events of one name.
+    /// The events of one name that were told lately.
     private struct Share {
         var silences: [String: Silence] = [:]
         var crowdedUntil = MonotonicInstant(nanoseconds: 0)

@@ -7,7 +7,7 @@ package final class ExportMeter: Sendable {
         case metrics
     }
 
-    /// What became of an export.
+    /// The result of an export.
     package enum Outcome: String, CaseIterable, Sendable {
         case accepted
         /// The collector asks for patience: 429, 502, 503 or 504.

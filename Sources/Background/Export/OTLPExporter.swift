@@ -7,7 +7,7 @@ package import Telemetry
 /// Exports spans and metrics to an OpenTelemetry collector, by OTLP over HTTP. It belongs to the
 /// control thread; nothing in it blocks.
 package final class OTLPExporter {
-    /// What the metrics and spans of one process are told to be from.
+    /// The process that metrics and spans are attributed to.
     package struct Origin {
         let resource: OTLPResource
         let version: String
@@ -185,7 +185,8 @@ package final class OTLPExporter {
 
     // MARK: the end
 
-    /// Sends what there is now; for a process that becomes another program, which waits for nobody.
+    /// Sends what is queued without waiting for answers: for a process that becomes another
+    /// program.
     package func flush() {
         sendSpans()
         sendMetrics()
@@ -230,7 +231,7 @@ package final class OTLPExporter {
         queue.close()
     }
 
-    /// Often enough for whoever watches a trace, and rare enough for a collector.
+    /// Often enough for a person who watches a trace, and rare enough for a collector.
     private static let spanInterval = Duration.seconds(1)
     /// How long spans are kept for a collector that does not take them.
     private static let spanPatience = Duration.seconds(120)

@@ -46,7 +46,7 @@ package final class SpanQueue: Sendable {
 
     package func open() { state.withLock { $0.isOpen = true } }
 
-    /// Takes no more, and forgets what nobody will send.
+    /// Takes no more spans, and drops those that wait.
     package func close() {
         let lostCount = state.withLock { state in
             let count = state.batches.reduce(0) { $0 + $1.spanCount }

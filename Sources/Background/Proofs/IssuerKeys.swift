@@ -7,7 +7,7 @@ package import Settings
 /// The control thread fetches; workers take them from here, and say when a token names a key that
 /// is not among them. Any thread may use it.
 package final class IssuerKeys: Sendable {
-    /// What became of a question for keys.
+    /// The result of a request for keys.
     package enum Outcome: String, CaseIterable, Sendable {
         case fetched
         /// No answer, or not a whole one.
@@ -28,7 +28,7 @@ package final class IssuerKeys: Sendable {
         package fileprivate(set) var dueAt: MonotonicInstant?
         /// Why they could not be fetched the last time; nil if they could.
         package fileprivate(set) var failure: String?
-        /// What became of that question; nil likewise.
+        /// The result of that request; nil likewise.
         package fileprivate(set) var failedBy: Outcome?
 
         /// How long ago the keys were fetched; nil if there are none. The machine may have started

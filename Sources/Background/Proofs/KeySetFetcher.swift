@@ -88,8 +88,8 @@ package final class KeySetFetcher {
         return Change(sources: next)
     }
 
-    /// Takes up what an earlier gateway has fetched, if it is not too old: nobody waits for the
-    /// issuers then. Blocks; to be called once, before ``use(_:)``.
+    /// Loads the keys that an earlier gateway has fetched, if they are not too old, so that
+    /// requests need not wait for the issuers. Blocks; to be called once, before ``use(_:)``.
     package func restore(_ change: Change) {
         guard let folder else { return }
         for (source, _) in change.sources {
@@ -106,7 +106,7 @@ package final class KeySetFetcher {
     private func restore(_ kept: KeptKeySet, to source: Source) throws(KeySetFileError) {
         let age = Duration.milliseconds(loop.wallMilliseconds - kept.fetchedAtMilliseconds)
         guard age >= .zero else {
-            // Nobody knows how old they are.
+            // The age of these keys is not known.
             throw KeySetFileError("its keys were fetched later than the clock shows")
         }
         let tally = kept.keys.tally(for: Set(source.settings.algorithms))

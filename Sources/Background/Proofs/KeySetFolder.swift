@@ -27,7 +27,7 @@ package struct KeptKeySet: Sendable {
 /// what the keys are and since when. The third is a document of the keys alone, which is read as
 /// strictly as an answer.
 package struct KeySetFolder: Sendable {
-    /// What the paths of the files begin with.
+    /// The prefix of the files' paths.
     private let base: String
 
     /// Nil where the gateway has no place of its own, because its registry is a database.

@@ -18,7 +18,7 @@ struct OutdatedReceipts {
         }
     }
 
-    /// What is left of a page once they are taken out.
+    /// The receipts of the page that have not changed since it was read.
     func removed(from found: [DueReceipt]) -> [DueReceipt] {
         isEverything ? [] : found.filter { !keys.contains($0.keyID) }
     }

@@ -3,10 +3,10 @@ import Bytes
 package import KeyStore
 package import Settings
 
-/// When a receipt is to be sent to Apple. Times are seconds since 1970.
+/// The time at which a receipt is to be sent to Apple, in seconds since 1970.
 ///
-/// Spread by the key's own bytes, so that keys enrolled in one hour are not due in one hour ever
-/// after, and the same key is due at the same time whoever reckons.
+/// The key's own bytes spread it, so that keys enrolled in one hour are not due in one hour ever
+/// after. Every gateway computes the same time for the same key.
 package struct ReceiptSchedule: Hashable, Sendable {
     private static let day: Int64 = 86_400
     /// Apple does not exchange receipts that are older than 30 days: a day before that is the last

@@ -38,11 +38,12 @@ package struct RenewalPlanner {
     private static let pageNanoseconds: UInt64 = 60_000_000_000
     /// Results that wait for the registry; more are not gathered.
     package static let resultCountMax = 500
-    /// Longer than that nobody is left alone, whatever he says.
+    /// Apple is asked again after this time even if its answer names a longer one.
     private static let retryAfterMax = Duration.seconds(86_400)
     private static let countInterval = Duration.seconds(30)
-    /// Keys are looked through for receipts that nobody renews, a page at a time: ten million in
-    /// three hours, and again a day later. Only a gateway of an earlier version leaves any.
+    /// The number of keys in a page of the search for receipts that no gateway renews. Ten million
+    /// keys take three hours, and are searched again a day later. Only a gateway of an earlier
+    /// version leaves any such receipt.
     package static let adoptionCountMax = 1000
     private static let adoptionInterval = Duration.seconds(1)
     private static let adoptionRest = Duration.seconds(86_400)
@@ -95,7 +96,7 @@ package struct RenewalPlanner {
             return .writeLease(write)
         }
         guard let term = lease.term(at: now.instant) else {
-            // Whoever goes on reads again what is due by then.
+            // The next holder of the lease reads again what is due by then.
             queue = []
             if !isActive { results = [] }
             return nil
@@ -299,10 +300,11 @@ package struct RenewalPlanner {
         return adopted.count
     }
 
-    /// Returns how long Apple is left alone, where that is new.
+    /// Returns how long Apple is not to be asked, if that has changed.
     ///
-    /// What Apple says of a receipt, and that it wants to be left alone, counts whoever asked. What
-    /// else came of a request of an earlier configuration says nothing about the present one.
+    /// Apple's word about a receipt, and its wish not to be asked, count for a request of any
+    /// configuration. Any other result of a request of an earlier configuration says nothing about
+    /// the present one.
     package mutating func answered(
         _ result: RenewalResult, of keyID: KeyID, at now: Moment, jitter: Double
     ) -> Duration? {

@@ -44,7 +44,8 @@ package enum RenewalResult: Sendable {
         }
     }
 
-    /// What the outcome leaves open of why it failed, such as a proxy that wants another login.
+    /// The reason for the failure, such as a proxy that wants another login; nil if the outcome
+    /// says it.
     package var reason: String? {
         switch self {
         case .invalid(let reason), .unreachable(let reason): reason

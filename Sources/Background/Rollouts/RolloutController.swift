@@ -8,14 +8,14 @@ package enum RolloutAnswer: Sendable {
     case written(entryName: String, Result<SharedOutcome, StoreError>)
 }
 
-/// Follows the rollouts of a gateway, and decides them together with the others. The control
-/// thread's.
+/// Follows the rollouts of a gateway and decides them together with the other gateways. Belongs to
+/// the control thread.
 ///
 /// Every few seconds each gateway reads the shared state, adds the counts that it has made since,
-/// lets the state machine act, and writes the result over what it read. Whoever comes first is
-/// taken; the others begin again with what that one wrote. So no gateway is in charge, and one that
-/// stops is missed by nobody. Nothing is followed before it is written: what one gateway does, all
-/// do, also after a restart.
+/// lets the state machine act, and writes the result over what it read. The first write is taken;
+/// the other gateways begin again with its value. So no gateway is in charge, and any of them may
+/// stop. A share is followed only after it was written, so all gateways do the same, also after a
+/// restart.
 package final class RolloutController {
     /// How soon a change reaches every gateway.
     static let interval = Duration.seconds(2)
@@ -157,8 +157,8 @@ package final class RolloutController {
         let known = reading.entry.flatMap { RolloutRecord.decode($0.value) }
         let plan = follower.rollout.plan
         let news = (counts(follower.rollout) - follower.counted).bounded
-        // A registry that has lost it (an older backup, an empty replica) must not open a route:
-        // whoever knows how far it had come says so.
+        // A registry that has lost the state (an older backup, an empty replica) must not open a
+        // route: a gateway that knows how far the rollout had come writes that.
         var state =
             known ?? follower.share.state ?? RolloutState(beginning: plan, at: reading.now)
         state.add(news, plan, at: reading.now)

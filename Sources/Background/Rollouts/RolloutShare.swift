@@ -4,14 +4,14 @@ import Synchronization
 
 /// How far one rollout has come, where the request path reads it. Written by the control thread.
 package final class RolloutShare: Sendable {
-    /// The number that stands for a share that nobody has read yet.
+    /// The number that stands for a share that has not been read yet.
     private static let unknown = -1
 
     private let current = Atomic<Int>(unknown)
     private let latest = Locked<RolloutState?>(nil)
 
-    /// The share in percent. Nil from a fresh start until the registry has been read: nobody knows
-    /// who is refused.
+    /// The share in percent. Nil from a fresh start until the registry has been read, because until
+    /// then the gateway does not know which clients to refuse.
     package var percent: Int? {
         let percent = current.load(ordering: .relaxed)
         return percent == Self.unknown ? nil : percent

@@ -12,7 +12,7 @@ package struct RevocationSilence: Sendable {
     /// True if records are not cached any more.
     package let isExpired: Bool
 
-    /// Nil if the gateway has heard of revocations lately, or if nobody else can revoke keys.
+    /// Nil if the gateway has heard of revocations lately, or if no other process can revoke keys.
     package init?(_ hearing: ChangeHearing?, at now: MonotonicInstant) {
         guard let hearing else { return nil }
         age = hearing.age(at: now)

@@ -1,4 +1,4 @@
-/// Draws the verdicts that are repeated: each with the same chance, which nobody can foresee.
+/// Draws the verdicts that are repeated. Each has the same chance, and no client can foresee it.
 struct AuditDraw {
     private let percent: Int
     private var bytes: [UInt8] = []

@@ -4,9 +4,9 @@ import Synchronization
 /// Intel's Cryptography Primitives Library (`crypto_mb`), which verifies eight P-256 signatures in
 /// one call by the AVX-512 IFMA instructions.
 ///
-/// It is looked for when the program runs and has proved itself by known answers before anybody
-/// gets it. From the first verdict that OpenSSL does not share it is trusted no more, in any
-/// thread. It is never unloaded.
+/// The library is looked for when the program runs, and is given out only after it has passed tests
+/// with known answers. After the first verdict that OpenSSL does not share, no thread trusts it any
+/// more. It is never unloaded.
 @safe
 public final class MultiBufferLibrary: Sendable {
     /// The release, such as `13.3`'s own `2.3.0`.
@@ -18,7 +18,7 @@ public final class MultiBufferLibrary: Sendable {
     private let distrusted = Atomic<UInt8>(0)
     private let untold = Atomic<Bool>(false)
 
-    /// The name by which the system is asked when nobody names a file.
+    /// The name that the system's loader is given if the configuration names no file.
     public static let standardName = "libcrypto_mb.so.13"
 
     /// Opens the library at `path`, or the one that the system finds, and tests it.
@@ -137,7 +137,8 @@ public final class MultiBufferLibrary: Sendable {
         if exchanged { untold.store(true, ordering: .relaxed) }
     }
 
-    /// Why the trust was lost, if nobody was told so yet. Not nil once.
+    /// The reason why the trust was lost. Not nil for the first caller only, so that it is logged
+    /// once.
     public func takeLossOfTrust() -> MultiBufferDistrust? {
         guard untold.load(ordering: .relaxed), untold.exchange(false, ordering: .relaxed) else {
             return nil
@@ -145,7 +146,7 @@ public final class MultiBufferLibrary: Sendable {
         return distrust
     }
 
-    /// What the library says of each lane.
+    /// The library's verdict for each lane.
     func verify(_ lanes: borrowing MultiBufferLanes) -> MultiBufferVerdicts {
         MultiBufferVerdicts(word: unsafe sallyport_mbx_call(verifyLanes, lanes.pointer))
     }

@@ -30,7 +30,7 @@ enum MultiBufferSelfTest {
         return true
     }
 
-    /// What lanes hold that nobody has used yet.
+    /// The content of lanes that are not used yet.
     static let filler = P256SignedDigest(signature: ofSample, digest: sample, key: key)
 
     static let valid = [

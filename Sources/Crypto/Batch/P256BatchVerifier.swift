@@ -99,7 +99,7 @@ public struct P256BatchVerifier: ~Copyable {
         if undecidedRun >= Self.undecidedRunMax { library.distrust(.undecided) }
     }
 
-    /// What is wrong with the verdicts on signatures of which they are known.
+    /// The first wrong verdict on a signature whose validity is known; nil if all are right.
     private static func fault(
         _ verdicts: MultiBufferVerdicts, _ expected: KnownLanes.Verdicts
     ) -> MultiBufferDistrust? {
@@ -157,9 +157,9 @@ public struct P256BatchVerifier: ~Copyable {
 
 /// A signature that is to be checked.
 public struct P256Check {
-    /// What the signature is a part of, so that it need not be copied.
+    /// The bytes that hold the signature, so that it need not be copied.
     public let bytes: [UInt8]
-    /// Where its DER stands in ``bytes``.
+    /// The range of the signature's DER in ``bytes``.
     public let signature: Range<Int>
     /// The SHA-256 of the message.
     public let digest: Bytes32

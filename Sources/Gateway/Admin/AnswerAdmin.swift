@@ -18,7 +18,7 @@ enum AdminPage: String {
     case statusDocument = "/status.json"
     case refusals = "/refusals.json"
 
-    /// Whether it is told to those for whom a listener is.
+    /// True if a listener for `audience` gives this answer.
     func isShown(to audience: ListenerContext.Audience) -> Bool {
         switch (self, audience) {
         case (_, .administrators): false
@@ -27,8 +27,8 @@ enum AdminPage: String {
         }
     }
 
-    /// Whether it tells of requests and clients. Everything else is for programs that may know the
-    /// listener by any name, such as Prometheus.
+    /// True if the answer tells of requests and clients. The other answers are for programs that
+    /// may know the listener by any name, such as Prometheus.
     var isForBrowsers: Bool {
         switch self {
         case .status, .statusStyle, .statusScript, .statusDocument, .refusals: true
@@ -106,7 +106,7 @@ extension AdminDesk {
         if let silence = worker.hub.revocationSilence {
             lines.append("revocations unheard for \(silence.age.components.seconds) s")
         }
-        // Nobody else's service holds this one back.
+        // An issuer whose keys are missing does not make this gateway unready.
         let waiting = ForeignIssuer.withoutKeys(worker.hub, site)
         if !waiting.isEmpty {
             lines.append("without keys of: " + waiting.joined(separator: ", "))

@@ -16,8 +16,9 @@ extension AdminDesk {
     /// Keys of one request. They are changed in one transaction, for which gateways wait.
     static let administeredKeyCountMax = 1000
 
-    /// Wrong tokens from one address that are answered one by one; more are told to wait. A good
-    /// token is taken all the same, so that nobody can lock operators out.
+    /// The number of wrong tokens from one address that are answered one by one; after that the
+    /// address is told to wait. A good token is accepted all the same, so that an attacker cannot
+    /// lock operators out.
     private static let failedTokens = RateLimit(
         RateLimitSettings(
             name: "(admin.api)", subject: .address,

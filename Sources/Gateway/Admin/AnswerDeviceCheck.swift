@@ -16,7 +16,7 @@ extension AdminDesk {
     /// A token of DeviceCheck and a few words.
     static let deviceActionByteCountMax = 16 * 1024
 
-    /// Nobody is told anything before the secret was shown, and no body is read.
+    /// Answers nothing and reads no body until the secret was shown.
     func begin(_ action: DeviceAction) throws(Refusal) -> Step {
         guard let settings = site.settings.deviceCheck, let secret = settings.adminSecret else {
             throw Refusal(.notFound, .deviceCheckPath)

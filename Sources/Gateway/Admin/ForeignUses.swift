@@ -29,7 +29,7 @@ extension ForeignUse {
     }
 }
 
-/// What is known of one issuer of other tokens, for the status page and its JSON.
+/// The figures of one issuer of other tokens, for the status page and its JSON.
 struct IssuerFigures {
     /// Requests of one route and subject that passed by its tokens alone.
     struct Use {
@@ -65,7 +65,7 @@ struct IssuerFigures {
             if use.isVerified {
                 accepted &+= all
             } else {
-                // Nobody has looked at a token of which it is not known.
+                // A token without a judgement has not been looked at, so it was not refused.
                 refused &+= all &- counts[Int(Decision.unjudged.rawValue)]
             }
             let total = counts[Int(Decision.foreign.rawValue)]

@@ -5,7 +5,7 @@ import Settings
 import Telemetry
 
 extension MetricsPage {
-    /// What tokens of other issuers did, and how it stands with the keys that check them.
+    /// The uses of other issuers' tokens, and the state of the keys that check them.
     static func writeProofs(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         let proofs = site.settings.proofs
         guard !proofs.isEmpty else { return }

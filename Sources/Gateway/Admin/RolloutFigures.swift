@@ -2,7 +2,7 @@ import Background
 import Policy
 import Settings
 
-/// Where one rollout stands, for metrics and the status page.
+/// The state of one rollout, for metrics and the status page.
 struct RolloutFigures {
     let name: String
     /// The share in percent, or nil if it is unknown.

@@ -3,9 +3,9 @@ struct StatusProblem {
     /// How urgent it is, the worst last.
     enum Level: Int, Comparable {
         case ok
-        /// Nothing is wrong: somebody has chosen it, and should not forget it.
+        /// Nothing is wrong, but the operator has chosen something that should not be forgotten.
         case note
-        /// Requests are served; somebody should look.
+        /// Requests are served, but an operator should look.
         case warning
         /// Requests are refused, or pass that should not.
         case error

@@ -76,7 +76,7 @@ extension StatusInspection {
         }
     }
 
-    /// What five minutes of the last day had on average, of all that is meant together.
+    /// The average count of five minutes of the last day, over all names that `isMeant` selects.
     private func usual<Name>(
         _ table: HistoryTable<Name>, _ isMeant: (Name) -> Bool
     ) -> UInt64 {

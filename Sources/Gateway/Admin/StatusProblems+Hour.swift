@@ -104,7 +104,7 @@ extension StatusInspection {
             let sums = history.upstreams.sums(name, .hour, at: history.minute)
             guard !sums.isEmpty else { return nil }
             let failures = sums[StatusHistory.UpstreamColumn.failures.rawValue]
-            // What found no connection failed, and was sent to nobody.
+            // A request that found no connection failed without being sent.
             let requests = max(failures, sums[StatusHistory.UpstreamColumn.requests.rawValue])
             guard Self.isMuch(failures, of: requests, percent: 5) else { return nil }
             return StatusProblem(
@@ -115,7 +115,7 @@ extension StatusInspection {
         }
     }
 
-    /// Routes whose answers are errors of a server, whoever's.
+    /// Routes whose answers are errors of a server, of the gateway or of the upstream.
     var serverErrors: [StatusProblem] {
         site.settings.routes.compactMap { route in
             let sums = history.routes.sums(route.name, .hour, at: history.minute)

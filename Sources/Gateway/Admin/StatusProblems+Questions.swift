@@ -25,6 +25,6 @@ extension StatusInspection {
     private static let questionFaults: Set<String> = Set(
         [Cause.Check.checkPeer, .checkPath, .checkOwn, .checkHeader, .checkCall, .checkBody]
             .map(\.rawValue))
-    /// Fewer may be somebody who looks around.
+    /// Fewer questions may come from a person who looks around.
     private static let questionCountMin = 10
 }

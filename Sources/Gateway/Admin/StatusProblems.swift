@@ -146,7 +146,8 @@ struct StatusInspection {
             guard !bad.isEmpty else { return [] }
             let list = bad.map { "\($0.label.server) is \(state(of: $0))" }
                 .joined(separator: ", ")
-            // Whoever waits for a page to change that only a request changes waits for ever.
+            // The server's state changes only with a request, so an operator who watches the
+            // page without sending one would wait for ever.
             let isUnasked = bad.contains { $0.unasked(history, at: now) != nil }
             let more =
                 isUnasked ? " Without a health check only a request tells that it is up." : ""
@@ -172,7 +173,8 @@ struct StatusInspection {
         server.unasked(history, at: now).map { "\(server.state) (\($0))" } ?? server.state
     }
 
-    /// What the last event of a name said, if it begins with `start`, to end a sentence with.
+    /// The text of the last event of that name, to end a sentence with. A full stop alone if there
+    /// is none, or if it does not begin with `start`.
     func said(_ event: String, _ start: String = "") -> String {
         let prefix = start.isEmpty ? "" : start + ": "
         guard let message = hub.logs.lastMessage(of: event), message.hasPrefix(prefix) else {

@@ -174,8 +174,7 @@ extension Reason {
         .attestationInvalid, .assertionInvalid, .keyUnknown,
     ]
 
-    /// Whether it is the gateway that refuses, rather than an upstream that fails or a client that
-    /// leaves.
+    /// True if the gateway refuses the request, false if an upstream fails or a client leaves.
     fileprivate var isOfGateway: Bool {
         switch self {
         case .ok, .upstreamFailed, .upstreamBusy, .upstreamTimeout, .clientClosed: false

@@ -10,7 +10,7 @@ struct CaptureDirectory {
     private var byteCount = 0
     private let fileCountMax: Int
 
-    /// More than anybody looks through, and few enough to be listed in a moment.
+    /// More than a person looks through, and few enough to be listed in a moment.
     static let fileCountMax = 10_000
 
     /// Makes the directory where it is missing.

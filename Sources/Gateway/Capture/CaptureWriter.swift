@@ -22,7 +22,7 @@ final class CaptureWriter: @unchecked Sendable {
     private let pace = Locked(Pace())
     private let queued: QueuedCount
     let counts: CaptureCounts
-    /// Touched by whoever makes and closes the writer only, which is the control thread.
+    /// Used only by the control thread, which makes and closes the writer.
     private let thread: Thread
 
     /// Strangers bring about as many as they like; a few a second show every cause.

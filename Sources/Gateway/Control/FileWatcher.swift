@@ -1,7 +1,7 @@
 import EventLoop
 
-/// Tells that the configuration's files have changed, from a thread of its own: a disk that does
-/// not answer holds nobody.
+/// Reports that the configuration's files have changed. It has a thread of its own, so that a disk
+/// that does not answer delays nothing else.
 ///
 /// It looks at the files again and again rather than have the kernel tell it: that works on every
 /// file system, and through links of which any part is replaced.
@@ -38,7 +38,7 @@ final class FileWatcher {
 /// Decides when files that have changed are to be read again: once they stay as they are.
 struct FileLook {
     private var last: ConfigurationFiles.Stamps = [:]
-    /// What was told of already, and not read again for a reason.
+    /// The changes that were reported already. They are not reported again.
     private var told: ConfigurationFiles.Stamps = [:]
 
     /// The paths of files that are to be read again.

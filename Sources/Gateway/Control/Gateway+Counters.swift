@@ -1,8 +1,9 @@
 import EventLoop
 
 extension Gateway {
-    /// Has the event log say what operators should know of their counter store; what keeps it from
-    /// being used is told by the store itself. On a thread of its own, which nobody waits for.
+    /// Has the event log say what operators should know of their counter store. A fault that keeps
+    /// the store from being used is reported by the store itself. Runs on a thread of its own,
+    /// which is not waited for.
     func examineCounters() {
         guard let examine = hub.counters.examine else { return }
         let logs = logs

@@ -18,8 +18,8 @@ extension Gateway {
         }
     }
 
-    /// Waits until every name was asked for, before anybody is served, but not for long: the
-    /// servers whose names are known go on.
+    /// Waits until every name was asked for, before the first client is served, but not for long:
+    /// the servers whose names are known go on.
     func awaitNames(on loop: EventLoop) {
         guard nameRefresher != nil else { return }
         let timer = Timer(loop: loop) { loop.stop() }

@@ -23,13 +23,13 @@ struct PreparedReload: Sendable {
     }
 }
 
-/// What goes on of a reload.
+/// The state of reloads.
 struct Reload {
     /// Under way on a thread of its own.
     var call: BlockingCall<Result<PreparedReload, ConfigurationFailure>>?
     /// Asked for once more meanwhile.
     var isDue = false
-    /// What a change of means a reload; nil where only SIGHUP does.
+    /// The files whose change causes a reload; nil if only SIGHUP does.
     let watchedFiles: ConfigurationFiles?
     var watcher: FileWatcher?
 
@@ -68,7 +68,7 @@ extension Gateway {
         }
     }
 
-    /// Whoever watches the files has seen them change.
+    /// The watcher has seen these files change.
     func filesChanged(_ paths: [String]) {
         guard !isDraining else { return }
         control?.log.event(

@@ -4,11 +4,11 @@ import Policy
 import Settings
 
 extension Gateway {
-    /// How long a start waits for the shares of its rollouts. Without them whoever proves nothing
+    /// How long a start waits for the shares of its rollouts. Without them a client without a proof
     /// is told to come again.
     private static let patience = Duration.seconds(1)
 
-    /// Learns how far the rollouts have come, before anybody is served.
+    /// Learns how far the rollouts have come, before the first client is served.
     func startRollouts(on loop: EventLoop) {
         let controller = RolloutController(
             registry: hub.registry, log: hub.logs, register: rolloutRegister,
@@ -48,7 +48,7 @@ extension Gateway {
 }
 
 extension Site {
-    /// Whether nobody knows how far a route goes that must not be open meanwhile.
+    /// True if a route that must not be open meanwhile has a rollout whose share is not known.
     var lacksRollout: Bool {
         zip(settings.routes, rollouts).contains { route, share in
             route.attest.onStoreFailure == .deny && share.map { $0.percent == nil } ?? false

@@ -19,7 +19,7 @@ extension Gateway {
         timers.drainDelay = timer
     }
 
-    /// Whoever says it twice does not want to wait.
+    /// The second signal means that the operator does not want to wait.
     private func hurry() {
         if timers.drainDelay != nil { drain() }
     }

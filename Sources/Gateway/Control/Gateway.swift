@@ -165,7 +165,7 @@ public final class Gateway {
         supervision.workersChange(status: servingText)
         try watchFiles()
         control.run()
-        // What is left is brought to its end, whoever asks for something now.
+        // The stop is completed, whatever signal comes now.
         SignalWatch.hold()
         reload.watcher?.stop()
         receipts = nil
@@ -268,7 +268,8 @@ public final class Gateway {
         control.log.event(level: "info", "ready", "listening on " + addresses)
     }
 
-    /// A library that was named and cannot be used is news; one that nobody has is not.
+    /// A library that was named and cannot be used is logged; a library that was not named and is
+    /// not installed is not.
     private func announceSignatures() {
         let words = "signatures are verified \(hub.signatures.words)"
         if hub.signatures.unusable != nil {
@@ -339,7 +340,7 @@ public final class Gateway {
         timers.repeating.append(timer)
     }
 
-    /// What is remembered of users is forgotten when it is over (`signals.user.retention`).
+    /// Forgets the users whose retention is over (`signals.user.retention`).
     private func forgetUsers(_ control: Worker) {
         let timer = Timer(loop: control.loop) { [hub, unowned control, unowned self] in
             guard let life = site.signals?.retentionMilliseconds, life > 0 else { return }

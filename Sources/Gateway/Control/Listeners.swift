@@ -15,7 +15,8 @@ public final class Listeners {
     private let inherited: InheritedListeners
     /// Those of unix sockets that are not a service manager's.
     private var files: [Endpoint: SocketFile] = [:]
-    /// Where workers may still have sockets that a reload dropped or moved, with its generation.
+    /// Addresses at which workers may still have sockets that a reload dropped or moved, each with
+    /// the generation of that reload.
     private var closing: [Endpoint: Int] = [:]
 
     /// Binds every address of `settings` that is not among the inherited listeners, of which the
@@ -48,7 +49,7 @@ public final class Listeners {
         open = []
     }
 
-    /// Removes the files of its unix sockets, which nobody serves any more.
+    /// Removes the files of its unix sockets, which are not served any more.
     func removeFiles() {
         for file in files.values { file.remove() }
         files = [:]
@@ -81,7 +82,7 @@ public final class Listeners {
             repeating: [], count: Hub.threadCount(forWorkers: workerCount))
         var fresh: Set<Place> = []
         var all: Set<Place> = []
-        // Nobody finds a unix socket any more whose file somebody has removed.
+        // Clients cannot find a unix socket whose file was removed.
         let served = self.open.filter { files[$0.bind]?.isInPlace != false }
         func open(_ context: ListenerContext, workers: Range<Int>) throws {
             let place = Place(bind: context.bind, isAdmin: context.isAdmin)
@@ -128,7 +129,7 @@ public final class Listeners {
     private func listen(
         at place: Place, _ address: SocketAddress, count: Int
     ) throws -> [Int32] {
-        // Whoever serves it now closes its sockets when it gets to know that it has moved.
+        // The worker that serves it now closes its sockets as soon as it learns of the move.
         let isMoving = open.contains(Place(bind: place.bind, isAdmin: !place.isAdmin))
         let isOwn = isMoving || closing[place.bind] != nil
         if isMoving, case .unix = place.bind {

@@ -33,7 +33,7 @@ public struct ConfigurationReader: Sendable {
         self.secrets = secrets
     }
 
-    /// What takes the place of `current`.
+    /// The configuration that replaces `current`.
     func read(inPlaceOf current: Settings) throws(ConfigurationFailure) -> LoadedConfiguration {
         do {
             let next = try settings()

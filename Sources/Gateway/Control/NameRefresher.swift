@@ -1,11 +1,11 @@
 import EventLoop
 import Settings
 
-/// Resolves the names of upstream servers again and again, on a thread of its own: a name server
-/// that does not answer holds nobody.
+/// Resolves the names of upstream servers again and again. It has a thread of its own, so that a
+/// name server that does not answer delays nothing else.
 final class NameRefresher {
-    /// The thread that resolves. Nobody waits for it: it may be inside the system's resolver for
-    /// long.
+    /// The thread that resolves. It is not waited for, because it may be inside the system's
+    /// resolver for long.
     private let thread: Thread
     private let commands: Mailbox<Command>
 

@@ -1,5 +1,4 @@
-/// What the event log says of the stores: something that was found as they were opened, and
-/// something that is found as they are closed.
+/// The event log's messages about the stores: those of opening them and those of closing them.
 public struct StoreLife {
     /// A line of the event log.
     public struct News: Sendable {

@@ -13,8 +13,8 @@ protocol ClientStream: AnyObject {
     func endBody()
     /// The answer is whole and the request is not.
     func answeredEarly()
-    /// The client sends no more: if the request is not whole, it never will be, and if its route
-    /// says so, nobody waits for the answer.
+    /// The client sends no more. If the request is not complete, it never will be. If its route
+    /// says so, the request is cancelled, because the client does not wait for the answer.
     func clientEnded()
     /// The client took what was waiting.
     func clientIsReady()

@@ -46,7 +46,7 @@ final class EnvoyCall: ClientStream {
     /// Window that Envoy gets back when the body's file takes more.
     var keptByteCount = 0
 
-    /// What servers of gRPC take unless they are told otherwise.
+    /// The default limit of gRPC servers.
     private static let messageByteCountMax = 4 << 20
 
     var session: HTTP2Session { connection.session }
@@ -321,7 +321,7 @@ final class EnvoyCall: ClientStream {
         loseExchange()
     }
 
-    /// Leaves the request that nobody waits for.
+    /// Leaves the request, because its client does not wait for it.
     private func loseExchange() {
         guard let lost = exchange else { return }
         exchange = nil

@@ -118,9 +118,10 @@ extension HTTP1Connection: ResponseSink {
         return true
     }
 
-    /// The answer begins while the body still comes. Who talks both ways may be silent for a while,
-    /// so that the wait for more of the body has no bound from now on; and nobody can say whether
-    /// it will have come whole when the answer ends, so that the client is told of the end here.
+    /// The answer begins before the body is complete. A client and an upstream that talk both ways
+    /// may be silent for a while, so from now on the wait for more of the body has no bound. The
+    /// connection ends with this answer, because the body may be incomplete by then; the client is
+    /// told so here.
     private func answerBeganEarly() {
         isPersistent = false
         setBodyDeadline()
@@ -144,7 +145,7 @@ extension HTTP1Connection: ResponseSink {
         resumeUpstream()
     }
 
-    /// Where the client took everything that made its upstream wait, the upstream goes on.
+    /// Lets the upstream go on if the client has taken everything that made it wait.
     func resumeUpstream() {
         guard isUpstreamPaused, output.isEmpty, state == .exchanging else { return }
         isUpstreamPaused = false

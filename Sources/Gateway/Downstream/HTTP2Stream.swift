@@ -139,7 +139,8 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         deadline.set(afterNanoseconds: Lingering.timeout.wholeNanoseconds)
     }
 
-    /// The stream is gone. Where its answer was not complete, nobody waits for it any more.
+    /// The stream is gone. If its answer was not complete, the client does not wait for it any
+    /// more.
     func close() {
         deadline.clear()
         guard let lost = exchange else { return }

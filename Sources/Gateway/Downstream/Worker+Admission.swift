@@ -79,8 +79,8 @@ extension Worker {
         return quotaPlace != nil
     }
 
-    /// Says why, as far as that can be said without waiting for anything, and closes: whoever
-    /// floods must hold nothing.
+    /// Says why, as far as that can be said without waiting, and closes: a client that floods the
+    /// listener must hold nothing.
     private func refuse(_ descriptor: Int32, isTLS: Bool) {
         if isTLS { return Socket.close(descriptor) }
         _ = Socket.write(descriptor, Self.tooManyConnections.span)

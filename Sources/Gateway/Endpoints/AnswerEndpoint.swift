@@ -123,8 +123,8 @@ extension EndpointDesk {
         return false
     }
 
-    /// What is looked at of `Accept`: browsers send some 200 bytes. HTTP/2 repeats a long value for
-    /// a few bytes, so that reading it all would cost the gateway more than the client.
+    /// The number of bytes of `Accept` that are read: browsers send some 200. HTTP/2 repeats a long
+    /// value for a few bytes, so that reading it all would cost the gateway more than the client.
     private static let acceptByteCountMax = 1024
 
     private static let json = Array("application/json".utf8)

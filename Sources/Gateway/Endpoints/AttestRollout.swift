@@ -13,7 +13,7 @@ extension EndpointDesk {
     /// It spreads load and guards nothing: who chooses another name gets another chance.
     func checkAttestRollout(_ keyID: KeyID?) throws(Refusal) {
         let rollout = site.settings.endpoints.attestRollout
-        // Where nobody knows how far it has come nobody may: the fleet must not begin at once.
+        // While the share is not known, it counts as 0: the fleet must not attest all at once.
         let percent = site.attestRollout.map { $0.percent ?? 0 } ?? rollout.percent
         guard percent < 100 else { return }
         let cohort = try attestCohort(keyID)

@@ -2,8 +2,8 @@ import EventLoop
 import Settings
 import Telemetry
 
-/// What apps report of failures on their side, counted for metrics and the status page. Nothing
-/// else comes of it: whoever reports may lie.
+/// The failures that apps report of their side, counted for metrics and the status page. They have
+/// no other effect, because a report may lie.
 ///
 /// Shared by the workers: reports are few, and each address has a limit.
 final class ClientFailures: Sendable {

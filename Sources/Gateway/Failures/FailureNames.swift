@@ -75,7 +75,7 @@ struct FailureVersion: Hashable, Sendable {
     private static let versionByteCountMax = 32
 }
 
-/// What stands in the place of names.
+/// The labels that replace names.
 enum FailureLabel {
     static let unknown = "unknown"
     static let other = "other"

@@ -1,10 +1,10 @@
-/// Counts by names that strangers may choose, in bounded memory and with a bounded number of new
-/// names: each that is ever shown stays in somebody's database.
+/// Counts by names that strangers may choose, in bounded memory. The number of new names is bounded
+/// too, because each that is shown stays in a metrics database.
 ///
 /// While there is room, a name is counted as itself from its first report on. When there is none,
 /// it is counted under its summary, until it was reported more often lately than the weakest of
-/// those that have a place. One gives way in a minute, so that whoever invents names neither hides
-/// what a fleet reports nor fills a database.
+/// those that have a place. One gives way in a minute, so that a client that invents names neither
+/// hides what a fleet reports nor fills a database.
 struct FailureTally<Name: Hashable & Sendable>: Sendable {
     private struct Entry {
         var total: UInt64 = 0

@@ -1,5 +1,5 @@
-/// When the servers of upstreams were asked last, as far as somebody can tell who looks at their
-/// counts now and then. Requests do nothing for it.
+/// The times at which the servers of upstreams were last asked, as far as reading their counts now
+/// and then shows. Requests do no work for it.
 struct ServerTimes: Sendable {
     private struct Look {
         let count: UInt64

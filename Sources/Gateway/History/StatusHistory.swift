@@ -2,12 +2,12 @@ import EventLoop
 import Judgement
 import Telemetry
 
-/// What the meters counted in the last hour and day. Requests do nothing for it: whoever keeps it
-/// reads the meters now and then.
+/// The counts of the meters in the last hour and day. Requests do no work for it: the control
+/// thread reads the meters now and then.
 ///
 /// Time is counted in minutes since the start, by the clock that never steps.
 struct StatusHistory: Sendable {
-    /// What is counted of the gateway as a whole.
+    /// The counts of the gateway as a whole.
     enum GatewayColumn: Int, CaseIterable {
         case attestChallenges
         case attested
@@ -24,7 +24,7 @@ struct StatusHistory: Sendable {
         case appleKeyRefusals
     }
 
-    /// What is counted of a route, besides buckets and durations.
+    /// The counts of a route, besides buckets and durations.
     enum RouteColumn: Int, CaseIterable {
         case ended
         /// By the gateway: not what an upstream failed.

@@ -27,7 +27,7 @@ final class Hub: Sendable {
     let clientFailures = ClientFailures()
     /// The version of this program.
     let version: String
-    /// What became of exports by OTLP, and the spans that wait for one.
+    /// The results of exports by OTLP, and the spans that wait for one.
     let exports: ExportMeter
     let spans: SpanQueue
     let apple = AppleMeter()

@@ -5,7 +5,7 @@ public import Settings
 public enum SignatureBatching: Sendable {
     /// `laneCountMin`: from how many signatures on the library is asked.
     case on(MultiBufferLibrary, auditPercent: Int, laneCountMin: Int)
-    /// `isNamed`: the configuration names the library, so that somebody counts on it.
+    /// `isNamed`: the configuration names the library, so the operator counts on it.
     case unavailable(MultiBufferFailure, isNamed: Bool)
     /// The configuration does not want it.
     case off

@@ -33,7 +33,7 @@ final class StoreOutages: Sendable {
 
     private let contents = Locked(Contents())
 
-    /// What was said last of a store that does not answer. Nil if it does.
+    /// The last failure of a store that does not answer. Nil if it answers.
     func reason(of store: String) -> String? { contents.withLock { $0.reasons[store] } }
 
     /// Tells that a store has gone and why, that the reason is another one now, and that the store

@@ -30,7 +30,7 @@ final class ConnectionQuota: Sendable {
     }
 }
 
-/// One connection's place in its address's quota, given back when nobody holds it any more.
+/// One connection's place in its address's quota, given back with the last reference to it.
 final class QuotaPlace: Sendable {
     private let quota: ConnectionQuota
     private let network: Bytes16

@@ -22,7 +22,7 @@ struct CounterTally: Tally {
     mutating func add(_ hash: UInt64) -> Bool {
         let counter = UInt32(truncatingIfNeeded: hash)
         guard counter > 0 else { return false }
-        // What was signed before the first that comes is nobody's business.
+        // Counters before the first one that is seen are not counted.
         if highest == 0 { base = counter - 1 }
         highest = max(highest, counter)
         seenCount += 1

@@ -11,8 +11,8 @@ public struct DescriptorDemand: Sendable {
         count = isTooMuch ? .max : product + DescriptorReserve.countMax
     }
 
-    /// What a process may not open of them under `limit`, in words; nil if it may open them all, or
-    /// if the limit is not known (0).
+    /// The part of the demand that a process may not open under `limit`, in words. Nil if it may
+    /// open all of it, or if the limit is not known (0).
     public func shortage(under limit: Int) -> String? {
         guard limit > 0, count > limit else { return nil }
         return "limits.connections and upstreams.*.connections_max allow \(count) open files, but "

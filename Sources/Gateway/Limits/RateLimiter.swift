@@ -21,7 +21,7 @@ final class RateLimiter: Sendable {
     func take(
         _ limit: RateLimit, _ subject: Bytes16, now: MonotonicInstant, isTrial: Bool = false
     ) -> UInt64? {
-        // Keyed by the process: nobody outside can aim at a shard or a set.
+        // Keyed by the process, so that a client cannot aim at a shard or a set.
         var hasher = Hasher()
         hasher.combine(limit.identity)
         hasher.combine(subject.word0)

@@ -12,7 +12,7 @@ enum SignalSubject: Hashable, Sendable {
     /// The devices that have a bit of DeviceCheck set: 0 or 1.
     case deviceBit(Int)
 
-    /// Whether it is counted for a key.
+    /// True if the subject is a key.
     var isKey: Bool { if case .key = self { true } else { false } }
 
     /// The bytes that name the subject, the same on every gateway.
@@ -57,7 +57,7 @@ enum SignalEvent: Sendable {
 final class SignalTallies: Sendable {
     /// The user for whom a key was used last, as the registry told.
     struct KnownUser: Remembered {
-        /// The user's keys, or nil if the key was used for nobody.
+        /// The user's keys, or nil if the key was used for no user.
         var keys: UserKeys?
         /// When the registry told.
         var readAt: UInt64
@@ -74,7 +74,7 @@ final class SignalTallies: Sendable {
     static let readNanoseconds: UInt64 = 60 * 1_000_000_000
     /// How often a key's use for the same user is written down: what is kept is exact to this.
     static let noteNanoseconds: UInt64 = 3600 * 1_000_000_000
-    /// How often at most a key's use is written down at all, whoever is named.
+    /// How often at most the use of a key is written down, for whatever user.
     static let noteGapNanoseconds: UInt64 = 1_000_000_000
 
     private typealias Table<Kind: Tally> = SubjectTable<SignalSubject, WindowTally<Kind>>
@@ -116,7 +116,7 @@ final class SignalTallies: Sendable {
     }
 
     /// The count of different things, as it would be with the one that has this hash; as it is if
-    /// that is nil. Nothing changes, because whoever asks may still be refused.
+    /// the hash is nil. Nothing changes, because the request may still be refused.
     func expected(
         _ hash: UInt64?, of subject: SignalSubject, for signal: Signal, now: UInt64
     ) -> Int {
@@ -190,7 +190,7 @@ final class SignalTallies: Sendable {
         }
     }
 
-    /// Whether it should be written down that the key is used for `user`; true once for a while.
+    /// True if the use of the key for `user` should be written down; true once for a while.
     func shouldNote(_ user: UserPseudonym, of keyID: KeyID, now: UInt64) -> Bool {
         users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
             let wait = known.notedUser == user ? Self.noteNanoseconds : Self.noteGapNanoseconds

@@ -48,7 +48,7 @@ final class SiteSignals: Sendable {
         }
     }
 
-    /// What tells the users of one key apart.
+    /// The part of a request that tells the users of one key apart.
     enum KeyUserMark: Sendable {
         /// What ``userHeader`` says.
         case user
@@ -76,7 +76,7 @@ final class SiteSignals: Sendable {
     let keyAddresses: Rule?
     let keyNetworks: Rule?
     let counterGaps: Rule?
-    /// What tells the users of one key apart.
+    /// The part of a request that tells the users of one key apart.
     let keyUserMark: KeyUserMark
     /// The header that names the user.
     let userHeader: FieldNameSet?

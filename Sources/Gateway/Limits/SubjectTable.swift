@@ -71,7 +71,7 @@ final class SubjectTable<Subject: Hashable & Sendable, Value: Remembered>: Senda
         for shard in shards { shard.withLock { $0 = [] } }
     }
 
-    /// Where `subject` is, or else the free place, or that of the one worth least.
+    /// The place of `subject`, or else a free place, or else the place that is worth least.
     private func place(
         for subject: Subject, in places: [Place?], _ set: Range<Int>, _ now: UInt64
     ) -> Int {
@@ -89,7 +89,7 @@ final class SubjectTable<Subject: Hashable & Sendable, Value: Remembered>: Senda
         return least
     }
 
-    /// Keyed by the process: nobody outside can aim at a set.
+    /// Keyed by the process, so that a client cannot aim at a set.
     private func hash(_ subject: Subject) -> UInt { UInt(bitPattern: subject.hashValue) }
 
     private func shard(_ hash: UInt) -> Locked<[Place?]> {

@@ -78,7 +78,7 @@ struct AccessLine: ~Copyable {
         if verdict.isJudged { write(verdict) }
     }
 
-    /// Who the request is from, as far as it says so.
+    /// Writes the sender that the request claims and the part of it that is proved.
     private mutating func writeProof(_ exchange: Exchange, _ verdict: borrowing Verdict) {
         if exchange.intake.match.endpoint == .assertToken, exchange.outcome.decision == .verified {
             writer.beginArray("token_routes")

@@ -33,7 +33,8 @@ struct EventThrottle {
 
     private func window(of name: String, at now: MonotonicInstant) -> Window {
         let window = windows[name] ?? Window(end: now + Self.interval)
-        // One that is over, and has left something out, is told of by whoever asks.
+        // A window that is over and has left something out stays until ``takeLeftOut(at:)`` reports
+        // it.
         let isDone = now >= window.end && window.leftOutCount == 0
         return isDone ? Window(end: now + Self.interval) : window
     }

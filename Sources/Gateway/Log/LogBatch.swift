@@ -20,7 +20,7 @@ final class LogBatches: Sendable {
         return batch
     }
 
-    /// Takes a batch that nobody reads any more.
+    /// Takes a batch back that has been read.
     func giveBack(_ batch: LogBatch) {
         free.withLock { free in
             if free.count < Self.keptCountMax { free.append(batch) }

@@ -53,7 +53,7 @@ final class LogWriter: @unchecked Sendable {
     private let mailbox: Mailbox<Message>
     private let tally: Tally
     private let batches: LogBatches
-    /// Touched by whoever makes and closes the writer only, which is the control thread.
+    /// Used only by the control thread, which makes and closes the writer.
     private let thread: Thread
 
     /// Opens the destination, or returns nil for `off`.
@@ -140,7 +140,8 @@ final class LogWriter: @unchecked Sendable {
         if mailbox.post(.close) { thread.join(within: Self.farewell) }
     }
 
-    /// Where the file cannot be opened, the old one is written on. Tells how many lines were lost.
+    /// Opens the file again; if that fails, the old file is written on. Returns the number of lost
+    /// lines.
     private static func reopen(
         _ destination: LogSettings.Destination, _ end: inout LogEnd,
         done: (IOError?) -> Void
@@ -164,7 +165,8 @@ final class LogWriter: @unchecked Sendable {
     private static let farewell = Duration.seconds(10)
     /// Batches, each the lines of one turn of a worker's loop.
     static let queueCountMax = 4096
-    /// What is asked besides lines has room of its own: a slow end must not make it be lost.
+    /// The most commands in the queue. They have room of their own, so that a slow disk does not
+    /// make them be lost.
     static let commandCountMax = 8
     /// All of them together: more than a second of 50,000 lines a second.
     static let queueByteCountMax = 32 * 1024 * 1024
@@ -175,7 +177,7 @@ final class LogWriters: EventLog {
     let access: LogWriter?
     let events: LogWriter?
     private let throttle = Locked(EventThrottle())
-    /// What was said last of each event, of which the code has some dozens.
+    /// The last message of each event. The code has some dozens of events.
     private let lastMessages = Locked<[String: String]>([:])
     private let lastReopenFailure = Locked<IOError?>(nil)
 
@@ -200,7 +202,7 @@ final class LogWriters: EventLog {
         }
     }
 
-    /// What the last event of a name said; nil if there was none.
+    /// The last message of the event of that name; nil if there was none.
     func lastMessage(of name: String) -> String? { lastMessages.withLock { $0[name] } }
 
     /// How often each event came, written or left out.
@@ -250,7 +252,8 @@ final class LogWriters: EventLog {
         for writer in writers {
             writer.reopen { [self] error in
                 if let error {
-                    // Before the event: whoever reads that may look here next.
+                    // Set before the event is written, so that a reader of the event finds it
+                    // here.
                     lastReopenFailure.withLock { $0 = error }
                     event(
                         level: "error", "log_reopen_failed", "the old file is written on: \(error)")

@@ -7,15 +7,15 @@ import KeyStore
 import Policy
 import Settings
 
-/// What access lines tell of the head of a request: places in its bytes.
+/// The parts of a request's head that access lines show, as ranges of its bytes.
 struct LoggedRequest {
     let method: Range32
     let host: Range32?
-    /// As it came, without its query, which may hold what is nobody's business.
+    /// The path as it came, without its query, which may hold private data.
     let path: Range32
     let version: StaticString
     private(set) var userAgent: Range32?
-    /// From the one valid `traceparent`; whoever sent it chose it.
+    /// From the one valid `traceparent`. The client chose it.
     private(set) var traceID: Range32?
 
     /// Nil where no head could be read.

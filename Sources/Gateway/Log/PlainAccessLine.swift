@@ -35,8 +35,8 @@ struct PlainAccessLine: ~Copyable {
         buffer.append(UInt8(ascii: "\n"))
     }
 
-    /// Apache's and nginx' "combined". Nobody is named, and the referrer is left out: it may hold a
-    /// query.
+    /// Apache's and nginx' "combined". The user field is empty, and the referrer is left out
+    /// because it may hold a query.
     private mutating func appendCombined(_ exchange: Exchange) {
         exchange.recorder.appendClient(to: &buffer)
         buffer.append(" - - [")

@@ -7,11 +7,11 @@ import KeyStore
 import Policy
 import Settings
 
-/// What the status page tells of one request that was refused, or would have been if its route
+/// The status page's record of one request that was refused, or would have been if its route
 /// enforced. Never holds a query, an assertion, a token or a key.
 ///
-/// A worker makes it when it refuses: one object and one block of bytes, both bounded. Whoever
-/// looks turns it into words.
+/// A worker makes it when it refuses: one object and one block of bytes, both bounded. It is turned
+/// into words only when the page is read.
 final class RefusalRecord: Sendable {
     let seconds: Int64
     let nanoseconds: Int32
@@ -97,8 +97,8 @@ final class RefusalRecord: Sendable {
         text[Int(ends[index - 1])..<Int(ends[index])]
     }
 
-    /// The client as far as one person can be told from another: whoever has one address of IPv6
-    /// has the 2^64 around it.
+    /// The client's network, which identifies one client as well as an address can: the holder of
+    /// one IPv6 address also has the 2^64 around it.
     var clientBlock: [UInt8] {
         guard let bytes = client?.ipBytes else { return [] }
         return bytes.count == 16 ? Array(bytes[..<8]) : bytes

@@ -21,11 +21,11 @@ final class RefusalRing: Sendable {
 ///
 /// When there is no room, the most frequent kind (reason and route) gives way, and in that kind the
 /// oldest record of the client that has the most of it. So each of `n` kinds keeps its last `200/n`
-/// records, and each of `m` clients its last of these by the same rule: whoever sends a thousand
-/// bad requests pushes out mostly records of their own.
+/// records, and each of `m` clients its last of these by the same rule: a client that sends a
+/// thousand bad requests pushes out mostly records of its own.
 ///
-/// A flood pays for it with every request. Kinds and clients are therefore compared by their
-/// hashes, whose seed nobody knows; two that are equal by accident share their room.
+/// This work is done for every refused request of a flood. Kinds and clients are therefore compared
+/// by their hashes, whose seed is secret; two that are equal by accident share their room.
 struct RecentRefusals: Sendable {
     private struct Entry {
         let record: RefusalRecord

@@ -135,7 +135,7 @@ final class WorkerMeter: @unchecked Sendable {
     let signatures = SignatureTimes()
     /// One for each number of signatures that were checked together.
     private let batches = CountBlock(count: P256BatchVerifier.laneCount + 1)
-    /// What became of requests with tokens of other issuers.
+    /// The results of requests with tokens of other issuers.
     let foreign = ForeignMeter()
     private let waits = CountBlock(count: Phase.allCases.count)
     /// One for each kind of failure, then the time-outs.

@@ -106,7 +106,7 @@ final class WorkerSpans {
         writer.end()
     }
 
-    /// What the head of the request says: never its query.
+    /// Appends the attributes from the request's head, never its query.
     private func append(_ request: LoggedRequest, _ bytes: Span<UInt8>) {
         writer.attribute(
             "url.path", bytes: bytes.extracting(Self.cut(request.path, to: Self.pathByteCountMax)))

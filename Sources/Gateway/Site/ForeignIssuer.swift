@@ -68,6 +68,6 @@ final class ForeignIssuer: Sendable {
         }
     }
 
-    /// Where subjects are not told apart.
+    /// The name that stands for all subjects if they are not told apart.
     private static let anySubject = "any"
 }

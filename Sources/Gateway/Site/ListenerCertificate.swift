@@ -39,9 +39,9 @@ struct ListenerCertificate: Equatable {
         return figures
     }
 
-    /// Whether somebody should renew it at `now`: two weeks before its end, or, with a life of less
-    /// than eight weeks, when a quarter of its life is left. Whoever renews it without being told
-    /// has done so by then.
+    /// True if an operator should renew it at `now`: two weeks before its end, or, with a life of
+    /// less than eight weeks, when a quarter of its life is left. A program that renews it by
+    /// itself has done so by then.
     func isEnding(at now: Int64) -> Bool {
         let life = max(0, notAfter - notBefore)
         return notAfter - now < min(14 * 86_400, life / 4)

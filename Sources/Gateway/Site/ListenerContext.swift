@@ -22,7 +22,7 @@ final class ListenerContext: Sendable {
         case operators
         /// Operators' programs, which show a token.
         case administrators
-        /// Whoever watches over the process, such as the kubelet.
+        /// Programs that watch over the process, such as the kubelet.
         case probes
     }
 

@@ -49,7 +49,7 @@ final class RouteHandling: Sendable {
         if isPlain { return nil }
     }
 
-    /// Whether it must know which bytes of the target the route's pattern covers.
+    /// True if the route must know which bytes of the target its pattern covers.
     var cutsTarget: Bool {
         if rewrite != nil { return true }
         guard case .redirect(let redirect)? = answer else { return false }

@@ -48,7 +48,7 @@ struct TargetRewrite: Sendable {
         return target.count
     }
 
-    /// Where what is below the prefix begins. Counted in slashes: the prefix may be spelled in
+    /// The start of what follows the prefix. It is counted in slashes: the prefix may be spelled in
     /// another way, but only with as many of them, because what could hide one is refused before.
     static func restStart(of path: Span<UInt8>, _ slashCount: Int) -> Int? {
         var left = slashCount

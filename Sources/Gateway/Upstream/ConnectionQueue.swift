@@ -40,7 +40,7 @@ final class ConnectionQueue: DeadlineHandler {
         return true
     }
 
-    /// A connection came free: whoever waits longest gets it soon.
+    /// A connection came free: the request that waits longest gets it soon.
     func wake() {
         if count > 0 { turnEnd?.schedule() }
     }

@@ -29,7 +29,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     let pool: UpstreamPool
     let server: PooledServer
     let session: HTTP2ClientSession
-    /// Whether it was made for one health check.
+    /// True if it was made for one health check.
     let isForCheck: Bool
     private(set) var state = State.connecting
     private var dial: UpstreamDial?
@@ -74,7 +74,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     private func dialed(_ outcome: UpstreamDial.Outcome) {
         dial = nil
         switch outcome {
-        // Before anybody could have a place: told when somebody has.
+        // Before any request could have a place: reported to the first that has one.
         case .failed(let failure) where !isBegun: connectFailure = failure
         case .failed(let failure): lose(failure)
         case .connected(let transport):
@@ -329,7 +329,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// Ends what nobody uses: to be called where the pool keeps it no longer.
+    /// Ends the connection if no request uses it: to be called when the pool drops it.
     func close() {
         guard state != .closed else { return }
         if state != .connecting { session.close() }

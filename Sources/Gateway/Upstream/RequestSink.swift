@@ -1,4 +1,4 @@
-/// Where a request goes: a connection of its own, or a stream of a shared one.
+/// The target of a request: a connection of its own, or a stream of a shared one.
 protocol RequestSink: AnyObject {
     var server: PooledServer { get }
     /// The version of HTTP in which its answers come, as `Via` has it.
@@ -9,6 +9,6 @@ protocol RequestSink: AnyObject {
     func bodyCame()
     /// The client is ready for more.
     func resumeReading()
-    /// Nobody waits for the answer any more.
+    /// The client does not wait for the answer any more.
     func abandon()
 }

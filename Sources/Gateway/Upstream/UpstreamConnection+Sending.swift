@@ -228,7 +228,7 @@ extension UpstreamConnection {
     }
 
     static let sendByteCount = 64 * 1024
-    /// What a turn of the loop sends of a file at most: a reader on the same machine may take all
-    /// of a body as fast as it is sent, while all other requests of the worker wait.
+    /// The most bytes of a file that are sent in one turn of the loop: a reader on the same machine
+    /// may take all of a body as fast as it is sent, while all other requests of the worker wait.
     private static let turnByteCount = 1024 * 1024
 }

@@ -32,7 +32,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     var idleSince = MonotonicInstant(nanoseconds: 0)
     /// How long the server keeps it, where it says so.
     var keptNanoseconds: UInt64?
-    /// Whether it was made for one health check.
+    /// True if it was made for one health check.
     var isForCheck = false
     var request: (any UpstreamRequest)?
     var input: ByteBuffer
@@ -167,7 +167,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
             failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
     }
 
-    /// Nobody waits for the answer any more.
+    /// The client does not wait for the answer any more.
     func abandon() {
         request = nil
         close()
@@ -199,7 +199,7 @@ struct WrittenCount {
     /// What TLS had given to the kernel before them.
     var sealedBefore: UInt64 = 0
 
-    /// What there is of them on the wire. Records are longer than what is in them.
+    /// The number of these bytes on the wire. TLS records are longer than their content.
     func onWire(of transport: Transport) -> Int {
         transport.sealedByteCount.map { Int($0 - sealedBefore) } ?? plain
     }

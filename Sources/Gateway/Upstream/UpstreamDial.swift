@@ -52,7 +52,7 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
         return true
     }
 
-    /// Nobody wants the connection any more.
+    /// The connection is not wanted any more.
     func cancel() {
         whenDone = nil
         deadline = nil

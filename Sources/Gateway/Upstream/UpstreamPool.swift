@@ -28,7 +28,7 @@ final class UpstreamPool {
     private let log: WorkerLog
     private let meter: WorkerMeter
     let settings: UpstreamSettings
-    /// Where the settings want TLS.
+    /// Nil if the settings do not ask for TLS.
     private let tls: TLSClientContext?
     let responseHeadLimits: HeadLimits
     let timeouts: UpstreamTimeouts
@@ -205,7 +205,7 @@ final class UpstreamPool {
         return .queued
     }
 
-    /// Somebody in the queue may have waited for a client that is silent for too long by now.
+    /// A request in the queue may by now have waited for a client that is silent for too long.
     private func checkLine() {
         callWaiting()
         if waitingCount > 0 { queueCheck.set(afterNanoseconds: Self.queueCheckNanoseconds) }
@@ -234,8 +234,8 @@ final class UpstreamPool {
         return server.hasPlace || mayConnect && server.mayConnect
     }
 
-    /// Whether there may be one more connection, if need be in place of one that is shared by
-    /// nobody.
+    /// True if there may be one more connection, if need be in place of a shared one without
+    /// requests.
     private var mayConnect: Bool {
         connectionCount < settings.connectionCountMax
             || servers.contains { $0.shared.contains { $0.isIdle } }

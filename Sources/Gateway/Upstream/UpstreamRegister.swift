@@ -37,7 +37,7 @@ final class UpstreamRegister: Sendable {
 
     private let contents = Locked(Contents())
     private let resolver: NameResolver
-    /// What was told of names without an address.
+    /// The events about names without an address that were told lately.
     let unresolved = Locked(RepeatedEvents())
 
     init(resolver: @escaping NameResolver) { self.resolver = resolver }
@@ -118,7 +118,7 @@ final class UpstreamRegister: Sendable {
 }
 
 extension Endpoint {
-    /// Whether it has to be resolved, and may come to stand for another address.
+    /// True if it has to be resolved, and may come to stand for another address.
     var isName: Bool {
         guard case .tcp(let host, let port) = self else { return false }
         return SocketAddress.numeric(host: host, port: port) == nil

@@ -4,11 +4,11 @@ import HTTP
 import Judgement
 import TLS
 
-/// A request on its way to an upstream's server, and whoever waits for the answer: an exchange, or
-/// a health check.
+/// A request on its way to an upstream's server, and the receiver of its answer: an exchange, or a
+/// health check.
 ///
-/// A connection takes the request from where it is held, so that a retry finds it untouched. What a
-/// health check has no use for has a default.
+/// A connection reads the request from the place that holds it, so that a retry finds it untouched.
+/// Functions that a health check does not use have a default.
 protocol UpstreamRequest: AnyObject {
     // MARK: what is sent
 
@@ -75,7 +75,7 @@ protocol UpstreamRequest: AnyObject {
     func upstreamSendsBody(by upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece?
     /// How many bytes of the answer may be read now.
     func answerRoom() -> Int
-    /// What came in one turn of the loop was handed over.
+    /// All bytes that came in this turn of the loop were handed over.
     func upstreamPaused()
     func upstreamEnded(_ trailers: TrailerSection?)
     func upstreamFailed(
@@ -94,7 +94,7 @@ protocol UpstreamRequest: AnyObject {
     func tunnelEnds(_ check: Cause.Check)
 }
 
-/// Where the body of a request is.
+/// The place of a request's body.
 enum RequestBodyPlace: Equatable {
     /// It goes along with the head, or there is none.
     case head
@@ -104,11 +104,11 @@ enum RequestBodyPlace: Equatable {
     case stream(isChunked: Bool)
 
     var isStream: Bool { if case .stream = self { true } else { false } }
-    /// Whether it may have to be waited for: ``RequestSink/bodyCame()`` tells of more.
+    /// True if the body may have to be waited for: ``RequestSink/bodyCame()`` reports more of it.
     var isAwaited: Bool { self == .file || isStream }
 }
 
-/// A request without a body, and an answer that nobody relays.
+/// A request without a body whose answer is not relayed.
 extension UpstreamRequest {
     var bodyPlace: RequestBodyPlace { .head }
     var bodyByteCount: Int { 0 }

@@ -43,8 +43,8 @@ final class Acceptor: ReadinessHandler {
         }
     }
 
-    /// The number that clients' descriptors stay below. What is held back is not for clients;
-    /// whoever looks after the gateway gets it all.
+    /// The number that the descriptors of clients stay below. The rest is held back for the gateway
+    /// itself; an admin listener may use all.
     private var descriptorMax: Int32 {
         context.isBounded ? worker.hub.descriptors.clientMax : .max
     }

@@ -1,9 +1,10 @@
 import EventLoop
 import Synchronization
 
-/// A listening socket on its way to the worker that will serve it; closed where it does not arrive.
+/// A listening socket on its way to the worker that will serve it; closed if it does not arrive.
 ///
-/// The kernel gives connections to every socket that listens, also to one nobody accepts from.
+/// The kernel gives connections to every socket that listens, also to one that is not accepted
+/// from.
 final class BoundListener: Sendable {
     let context: ListenerContext
     private let descriptor: Atomic<Int32>
@@ -18,7 +19,7 @@ final class BoundListener: Sendable {
         if let descriptor = take() { Socket.close(descriptor) }
     }
 
-    /// Whether it brings a socket.
+    /// True if it holds a socket.
     var isOpen: Bool { descriptor.load(ordering: .acquiring) >= 0 }
 
     /// The socket, from now on the caller's to close; nil if there is none, or it was taken.

@@ -5,9 +5,9 @@ import KeyStore
 /// The look-ups of one turn of a worker's loop. When it ends, what the registry has at hand is read
 /// on the worker's own thread, and for the rest the registry is asked.
 ///
-/// Whoever asks the registry wakes a thread of its own and is woken by it, which takes longer than
-/// reading a key. So the registry is asked for several at once: for eight as soon as there are so
-/// many, if it has nothing at hand.
+/// Asking the registry wakes one of its threads and is answered by waking the worker, which takes
+/// longer than reading a key. So the registry is asked for several at once: for eight as soon as
+/// there are so many, if it has nothing at hand.
 final class LookUpQueue {
     private let registry: any Registry
     private let mailbox: Mailbox<WorkerMessage>

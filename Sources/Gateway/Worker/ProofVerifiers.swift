@@ -1,6 +1,6 @@
 import GatewayTokens
 
-/// What verifies the proofs of one worker.
+/// The verifiers of one worker's proofs.
 struct ProofVerifiers: ~Copyable {
     /// Assertions, when the turn ends that brought them.
     let queue: SignatureQueue

@@ -19,7 +19,7 @@ final class SignatureQueue {
     private var waiting: [Waiting] = []
     /// Those of the turn that ends.
     private var ending: [Waiting] = []
-    /// What became of some of them.
+    /// The results of some of them.
     private var outcomes: [AssertionBatch.Outcome] = []
     private var turnEnd: TurnEndHook?
 

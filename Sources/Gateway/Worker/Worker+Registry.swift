@@ -20,9 +20,9 @@ extension Worker {
         remembersUnknownKeys && hub.unknownKeys.contains(keyID, at: loop.now)
     }
 
-    /// Whether unknown keys are remembered. Nobody hears of keys that another gateway enrols, and
-    /// with embedded counters alone there is none: PostgreSQL may serve other gateways, and with
-    /// Redis so may a file.
+    /// True if unknown keys are remembered. A gateway does not hear of keys that another gateway
+    /// enrols, and only embedded counters rule out another gateway: PostgreSQL may serve several,
+    /// and with Redis so may a file.
     private var remembersUnknownKeys: Bool {
         guard case .sqlite = site.settings.registry else { return false }
         return if case .embedded = site.settings.counters { true } else { false }
@@ -65,8 +65,8 @@ extension Worker {
         var cached: CachedKey?
         if let record {
             // A record whose floor was raised meanwhile is good for this request, which says how
-            // old it is, and not for those to come. Neither is one of whose revocation nobody would
-            // hear.
+            // old it is, and not for those to come. The same holds for a record whose revocation
+            // would not be heard of.
             let isCurrent =
                 question.floorNewsNumber >= floorNewsNumber && registry.hearing?.isExpired != true
             cached = isCurrent ? keyCache.insert(record) : keyCache.view(of: record)
@@ -93,7 +93,8 @@ extension Worker {
         let number = exchange.number
         let mailbox = mailbox
         registry.enrol(record, challenge: challenge) { [hub] result in
-            // Here, since nobody may wait for the answer any more. The key is in the registry.
+            // Here, since the client may not wait for the answer any more. The key is in the
+            // registry.
             if case .success = result { hub.unknownKeys.forget(.keys([record.keyID])) }
             _ = mailbox.post(.enrolled(number, result))
         }

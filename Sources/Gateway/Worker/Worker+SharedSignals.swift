@@ -3,8 +3,8 @@ import EventLoop
 import Judgement
 import KeyStore
 
-/// Signals that gateways count together, where they share a counter store: what one sees is told
-/// the others, and what they have seen is heard. Nobody waits for it.
+/// Signals that gateways with one counter store count together: each tells the others what it has
+/// seen, and hears what they have seen. No request waits for it.
 extension Worker {
     /// Nanoseconds since 1970: windows begin at the same time on every gateway.
     var signalTime: UInt64 { UInt64(max(0, wallMilliseconds)) &* 1_000_000 }

@@ -12,7 +12,7 @@ extension Worker {
         ask(keyID, rules, for: exchange.number)
     }
 
-    /// Nobody waits for the answer.
+    /// Asks for the key's users again. No request waits for the answer.
     func refreshUser(of keyID: KeyID, _ rules: SiteSignals) { ask(keyID, rules, for: nil) }
 
     private func ask(_ keyID: KeyID, _ rules: SiteSignals, for number: UInt64?) {

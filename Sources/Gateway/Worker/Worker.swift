@@ -118,7 +118,7 @@ final class Worker {
     /// Checks upstream servers from now on, for all workers.
     func startHealthChecks() { duties.healthChecker = HealthChecker(host: self) }
 
-    /// Where what the admin API is asked for is done.
+    /// The desk that carries out the requests of the admin API.
     var desk: AdministrationDesk {
         if let desk = duties.desk { return desk }
         let desk = AdministrationDesk(loop: loop)
@@ -278,7 +278,7 @@ final class Worker {
     private func apply(_ update: WorkerUpdate) {
         guard !isDraining else { return }
         site = update.site
-        // Whoever waits for a request would keep the old one, and its keys.
+        // An idle exchange would keep the old site, and its keys.
         for exchange in exchanges.free { exchange.site = update.site }
         verifiers.siteWasReplaced()
         // What is known of keys outlives a reload that does not concern them.
@@ -357,7 +357,7 @@ private struct WorkerEnding {
     var tunnelDeadline: Timer?
 }
 
-/// What becomes of the reply of a counter store that may answer at once.
+/// The reply of a counter store that may answer at once.
 private enum CounterReply {
     case awaited
     case came(CounterVerdict)

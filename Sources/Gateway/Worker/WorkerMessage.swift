@@ -28,8 +28,8 @@ enum WorkerMessage: Sendable {
     case stop
     /// Connections end with their next answer; new ones are taken all the same.
     case retire
-    /// Ends the worker like ``drain``, but nobody is refused: the listeners are handed over, not
-    /// closed.
+    /// Ends the worker like ``drain``, but without refusing clients: the listeners are handed over,
+    /// not closed.
     case handOver(KeptListeners)
     /// A question to be answered at once, by a worker that is not stuck.
     case beat(UInt64, Mailbox<WorkerReport>)
@@ -81,6 +81,6 @@ struct WorkerUpdate: Sendable {
     let site: Site
     /// Every listener of the configuration; those that are open already come without a descriptor.
     let listeners: [BoundListener]
-    /// Where to tell that it is in force.
+    /// The mailbox that is told when it is in force.
     let reports: Mailbox<WorkerReport>
 }

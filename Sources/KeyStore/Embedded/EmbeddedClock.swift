@@ -1,7 +1,7 @@
 public import Bytes
 import EventLoop
 
-/// The clock of embedded counters: the machine's monotonic one, which nobody can set, plus a base.
+/// The clock of embedded counters: the machine's monotonic one, which cannot be set, plus a base.
 ///
 /// The base is fixed when an incarnation begins: the time of day less the monotonic time, so that
 /// challenges do not tell for how long the machine has been up. Nothing asks the time of day again.

@@ -112,8 +112,8 @@ public final class EmbeddedCounters: Sendable {
         return State(shards: shards, tokens: Locked(tokens))
     }
 
-    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`, or `.unavailable` or
-    /// `.full`. It is remembered for `life`, at most a day. Any thread.
+    /// Accepts a token of another issuer once: `.accepted` or `.replayed`, or `.unavailable` or
+    /// `.full`. The token is remembered for `life`, at most a day. Any thread.
     public func spendToken(
         _ id: Bytes16, forMilliseconds life: Int, nowMilliseconds: Int64
     ) -> CounterVerdict {
@@ -146,7 +146,7 @@ public final class EmbeddedCounters: Sendable {
         }
     }
 
-    /// Whether it knows by itself which counters of the key were used.
+    /// True if these counters know by themselves which counters of the key were used.
     public func holds(_ keyID: KeyID) -> Bool {
         shard(Self.hash(keyID)).withLock { $0.holds(keyID) }
     }

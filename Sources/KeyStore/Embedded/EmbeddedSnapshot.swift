@@ -1,5 +1,5 @@
 /// The whole state of ``EmbeddedCounters`` after a clean stop. It may be used for one start only:
-/// whoever stores it takes and deletes it in one durable step.
+/// its keeper must take and delete it in one durable step.
 ///
 /// It comes in parts, each made or read when it is asked for, so that a stop and a start need
 /// memory for one part beside the counters themselves, however many keys there are.

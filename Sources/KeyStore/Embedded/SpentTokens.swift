@@ -1,7 +1,8 @@
 import Bytes
 
-/// Which tokens of others (DeviceCheck) were accepted, for as long as somebody might take them
-/// again. Eight to thirteen bytes a token; ``SpentChallenges`` says how they are told apart.
+/// The tokens of another issuer (DeviceCheck) that were accepted, for as long as they might be
+/// accepted again. A token takes eight to thirteen bytes; ``SpentChallenges`` says how tokens are
+/// told apart.
 struct SpentTokens: Sendable {
     private var spent = SpentChallenges()
     private var isClosed = false
@@ -24,7 +25,7 @@ struct SpentTokens: Sendable {
         return .accepted
     }
 
-    /// Whether it was accepted before.
+    /// True if the token was accepted before.
     mutating func isSpent(_ id: Bytes16, now: Int64, forMilliseconds life: Int64) -> Bool {
         spent.rotate(now: now, lifeMilliseconds: life)
         let fingerprint = SpentChallenges.fingerprint(keyHash: 0, challenge: id)

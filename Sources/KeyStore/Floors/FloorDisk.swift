@@ -4,7 +4,7 @@ import EventLoop
 /// The copy of a ``FloorTable`` beside the registry, for the ends that memory does not survive.
 /// Every call may block for as long as the disk does.
 struct FloorDisk: Sendable {
-    /// What has changed in the places of keys since the last time.
+    /// The changes in the places of keys since the last time.
     struct Changes: Sendable {
         var stored: [(place: Int32, keyID: KeyID, counter: UInt32)] = []
         /// Places that hold no key any more.
@@ -14,7 +14,7 @@ struct FloorDisk: Sendable {
     private let name: FloorFileName
     private let rights: FileRights?
     private var file: OwnedFile?
-    /// Something failed, so that nobody knows what the file holds.
+    /// A write has failed, so that the content of the file is not known.
     private var isDoubtful = false
 
     init(_ name: FloorFileName, rights: FileRights?) {

@@ -1,11 +1,11 @@
 public import AppAttest
 import EventLoop
 
-/// Accepted counters in the files that processes have left for a registry: what it may not have
+/// Accepted counters in the files that processes have left for a registry, which may not have them
 /// yet.
 ///
-/// A process that lives has its files locked; a file that nobody has locked belongs to a process
-/// that has ended.
+/// A process that lives has its files locked; a file without a lock belongs to a process that has
+/// ended.
 public struct FloorInheritance: Sendable {
     /// A key may stand in several files: its highest counter counts.
     public private(set) var floors: [(keyID: KeyID, counter: UInt32)] = []

@@ -10,7 +10,7 @@ struct FloorShard: Sendable {
     private var index = KeyIndex()
     private var keys: [KeyID] = []
     private var highest: [UInt32] = []
-    /// Up to here a lower counter is refused: nobody who signed one is only late any more.
+    /// The counters up to which a lower one is refused, because it cannot be merely late any more.
     private var settled: [UInt32] = []
     /// The highest counter as it was at ``pendingAt``: it settles when it is a life old.
     private var pending: [UInt32] = []

@@ -4,19 +4,19 @@ import Crypto
 public import EventLoop
 import Synchronization
 
-/// The highest counters that this process has seen accepted lately, of every key: what must never
-/// be accepted again, on its way to the registry.
+/// The highest counters that this process has seen accepted lately, of every key. They must never
+/// be accepted again, and are on their way to the registry.
 ///
-/// One table for all workers. A counter store may forget a key that was idle, and may lose all that
-/// it has; a worker's cached record is as old as its look-up. So a key stays here until the
-/// registry has its highest counter, and every cache has been told; whoever still holds an older
-/// record is told to look it up again.
+/// One table serves all workers. A counter store may forget a key that was idle, and may lose all
+/// that it has; a worker's cached record is as old as its look-up. So a key stays here until the
+/// registry has its highest counter, and every cache has been told; a cache that still holds an
+/// older record is told to look it up again.
 ///
-/// A floor settles when it is a life of challenges old, so that a route with a window refuses
-/// nobody who is only late.
+/// A floor settles when it is a life of challenges old, so that a route with a window does not
+/// refuse a request that is only late.
 public final class FloorTable: Sendable {
-    /// Floors that the registry has by now. Told in the order of their numbers; a gap between two
-    /// says that whoever hears it must look up every record again.
+    /// Floors that the registry has by now, told in the order of their numbers. After a gap between
+    /// two numbers, a cache must look up every record again.
     public struct News: Sendable {
         public let number: UInt64
         public let floors: [(keyID: KeyID, counter: UInt32)]
@@ -170,9 +170,9 @@ public final class FloorTable: Sendable {
         shard(keyID).withLock { $0.note(keyID, counter, as: kind, now: now) }
     }
 
-    /// The counter store has lost what it knew: nothing that was accepted comes again, inside a
-    /// window or not. Whoever holds a record looks it up again, also if a request waits with it:
-    /// others have accepted counters that only the registry knows, or will know soon.
+    /// The counter store has lost what it knew: no counter that was accepted may be accepted again,
+    /// inside a window or not. Every record has to be looked up again, also if a request waits with
+    /// it: other gateways have accepted counters that only the registry knows, or will know soon.
     public func settleAll(now: Int64) {
         let number = tellOfAll()
         for shard in shards { shard.withLock { $0.settleAll(in: number) } }

@@ -64,7 +64,7 @@ public struct RolloutPlan: Hashable, Sendable {
         return max(percent, min(next, until))
     }
 
-    /// The share one step below; below the first step nobody is left.
+    /// The share one step below; 0 below the first step.
     public func below(_ percent: Int) -> Int {
         guard percent > start else { return 0 }
         let previous =

@@ -36,7 +36,7 @@ public struct RolloutState: Hashable, Sendable {
     public enum Status: String, Hashable, Sendable, CaseIterable {
         /// The schedule may grow the share.
         case running
-        /// The guard has acted; somebody must look, and resume. It goes on stepping back.
+        /// The guard has acted; an operator must look, and resume. It goes on stepping back.
         case heldByGuard = "held_by_guard"
         /// Nothing moves by itself.
         case heldByOperator = "held_by_operator"
@@ -156,7 +156,7 @@ public struct RolloutState: Hashable, Sendable {
     private mutating func obeySchedule(_ plan: RolloutPlan, at now: Int64) -> Bool {
         guard status == .running, let schedule = plan.schedule,
             now - periodStartedAt >= schedule.every.milliseconds,
-            // Of nobody no requests are to be had.
+            // A share of 0 brings no requests to count.
             percent == 0 || period.judged >= Int64(schedule.requestCountMin)
         else { return false }
         let next = plan.above(percent)

@@ -18,7 +18,7 @@ public enum EnvoyCheck {
         }
     }
 
-    /// What counts of an `AttributeContext`, and where it lies.
+    /// The ranges of the parts of an `AttributeContext` that are used.
     private struct Attributes {
         var method: Range<Int>?
         var target: Range<Int>?
@@ -95,9 +95,9 @@ public enum EnvoyCheck {
         return Question(asked: asked, body: asked.body == .shown ? body : 0..<0)
     }
 
-    /// What is told of the body: by the operator for a route, by Envoy for a body that is there,
-    /// and where neither says anything, by what the headers announce. Nobody's word makes a body
-    /// whole that is not as long as the headers say.
+    /// The body as the operator describes it for a route, or as Envoy describes a body that is
+    /// there, or else as the headers announce it. None of these makes a body whole that is not as
+    /// long as the headers say.
     private static func told(
         _ ofRoute: [UInt8]?, _ ofEnvoy: [UInt8]?, of asked: AskedRequest, _ body: Range<Int>
     ) throws(ProtobufError) -> AskedRequest.Body {

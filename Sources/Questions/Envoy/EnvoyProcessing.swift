@@ -49,7 +49,7 @@ public enum EnvoyProcessing {
             default: break
             }
         }
-        // Where nobody waits for an answer the request goes on whatever it says.
+        // If Envoy does not wait for an answer, the request goes on whatever the answer is.
         guard let found, !isObserved else { throw .malformed }
         switch found.number {
         case 2: return try requestHead(bytes, found.range, mode)

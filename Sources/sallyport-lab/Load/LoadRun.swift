@@ -91,7 +91,8 @@ final class LoadRun {
     /// Sends what is due, then makes one request more.
     private func sendDue(_ rate: Int) {
         let now = min(MonotonicInstant.now(), endedAt)
-        // From when all are connected: what could not be sent before is nobody's fault.
+        // The time at which all are connected: requests that were due before are not counted as
+        // late.
         if pace == nil, ready.count == connections.count { pace = LoadPace(rate: rate, from: now) }
         // In turn, so that all use up what they have signed ahead alike.
         while let due = pace?.next, due <= now, !ready.isEmpty {

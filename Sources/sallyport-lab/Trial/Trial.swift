@@ -28,7 +28,7 @@ final class Trial {
     /// Called when everything was played.
     var onEnd: (() -> Void)?
 
-    /// `now`: milliseconds of a clock that nobody sets.
+    /// `now`: milliseconds of a clock that is never set.
     init(gateway: TrialGateway, acts: [TrialAct] = TrialAct.all, now: @escaping () -> Int64) {
         self.gateway = gateway
         self.now = now

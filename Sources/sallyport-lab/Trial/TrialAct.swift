@@ -16,7 +16,7 @@ struct TrialAct {
         case lose
         /// The gateway gets the request; the connection ends in the middle of its answer's body.
         case cut
-        /// A page of somebody else's, as of a proxy in front.
+        /// A page that does not come from the gateway, as of a proxy in front of it.
         case page(Int)
         case redirect
         /// The gateway's own answer, with a clock that is a day behind.
@@ -32,7 +32,7 @@ struct TrialAct {
     let place: Place
     /// The answers to the first attempts. All later ones reach the gateway.
     let misdeeds: [Misdeed]
-    /// What is expected of the client.
+    /// The rules that the client is expected to keep.
     let rules: [TrialRule]
 }
 

@@ -164,8 +164,9 @@ extension AppAttestClient {
 
     // MARK: failures
 
-    /// Until when nothing may be tried. If the clock was set back since the wait began, nobody
-    /// knows how much of it is over, so it begins anew: once, and never for longer than it was.
+    /// The time before which nothing may be tried. If the clock was set back since the wait began,
+    /// it is not known how much of the wait is over, so it begins anew: once, and never for longer
+    /// than it was.
     private func waitsUntil() throws -> Date? {
         let now = clock.now()
         var state = try enrolmentState()

@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A session token, which one assertion has paid for. Whoever has it may send it: protect it like a
+/// A session token, which one assertion has paid for. Its holder can send it, so protect it like a
 /// session cookie.
 public struct SessionToken: Codable, Sendable, Equatable {
     /// The header in which a request brings a token.
@@ -21,8 +21,8 @@ public struct SessionToken: Codable, Sendable, Equatable {
 }
 
 extension AppAttestClient {
-    /// A session token to hand to somebody who cannot sign, such as an extension: the one that the
-    /// client has, or one that an assertion has just paid for.
+    /// Returns a session token for a process that cannot sign, such as an extension: the one that
+    /// the client has, or one that an assertion has just paid for.
     ///
     /// - Parameter value: What ``Configuration/sessionTokenHeader`` holds in the requests that the
     ///   token is for.

@@ -90,7 +90,7 @@ public actor AppAttestClient {
         return (answer.content, answer.response)
     }
 
-    /// Returns the request with an assertion, to be sent once and soon by somebody else, such as
+    /// Returns the request with an assertion, to be sent once and soon by another sender, such as
     /// another session or an extension. Hand the answer to ``receive(_:_:)``.
     ///
     /// It throws where there is no proof now, whatever ``Configuration/whenUnproved`` says. If the
@@ -179,7 +179,8 @@ public actor AppAttestClient {
     /// Whether a request may be delivered although getting its proof failed so.
     private static func concernsProof(_ error: any Error) -> Bool {
         switch error {
-        // The network would not carry it either, nobody waits for it any more, or it is none.
+        // The network would not carry the request either, it was cancelled, or it is no valid
+        // request.
         case is URLError, is CancellationError, ClientError.invalidRequest: false
         default: true
         }

@@ -1,7 +1,6 @@
 import Foundation
 
-/// What a client has to know of its gateway. Ask the operator for whatever differs from the
-/// defaults.
+/// A client's knowledge of its gateway. Ask the operator for whatever differs from the defaults.
 public struct Configuration: Sendable {
     /// How requests are signed.
     public enum Signing: Sendable, Equatable {
@@ -28,7 +27,7 @@ public struct Configuration: Sendable {
         case body(challengeMember: String)
     }
 
-    /// What becomes of a request that cannot be proved now.
+    /// The treatment of a request that cannot be proved now.
     public enum Unproved: Sendable, Equatable {
         /// It is not sent.
         case fail
@@ -45,13 +44,13 @@ public struct Configuration: Sendable {
         public init() {}
     }
 
-    /// Where the gateway's own endpoints begin: scheme, host, port and `endpoints.base`.
+    /// The base URL of the gateway's own endpoints: scheme, host, port and `endpoints.base`.
     public var gateway: URL
     public var signing = Signing.inOrder
     public var shape = Shape.header
     public var headers = HeaderNames()
     public var retries = RetryPolicy()
-    /// What becomes of a request that cannot be proved now: because the device has no App Attest,
+    /// The treatment of a request that cannot be proved now: because the device has no App Attest,
     /// an enrolment has to wait, Apple cannot be reached, or the keychain is locked.
     ///
     /// By default it is sent without a proof. While a roll-out lets installations in step by step,

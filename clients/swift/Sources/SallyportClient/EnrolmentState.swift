@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is kept of an enrolment between launches.
+/// The state of an enrolment that is kept between launches.
 public struct EnrolmentState: Codable, Sendable, Equatable {
     /// How far a key has come.
     enum Stage: Codable, Sendable, Equatable {
@@ -52,8 +52,8 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
     public var isEnrolled: Bool { if case .enrolled = stage { true } else { false } }
 }
 
-/// Where the state of an enrolment is kept. It belongs to one installation on one device: neither a
-/// backup nor another device can use the key.
+/// A store for the state of an enrolment. The state belongs to one installation on one device:
+/// neither a backup nor another device can use the key.
 public protocol EnrolmentStore: Sendable {
     /// Returns what was saved last, or nil if there is nothing.
     func load() throws -> EnrolmentState?

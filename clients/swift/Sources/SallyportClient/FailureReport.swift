@@ -147,7 +147,7 @@ extension AppAttestClient {
         var request = URLRequest(
             url: configuration.gateway.appendingPathComponent("attest/failure"))
         request.httpMethod = "POST"
-        // Somebody waits for the error.
+        // The caller waits for the error.
         request.timeoutInterval = 5
         _ = try? await transmit(request, .none)
     }

@@ -16,7 +16,7 @@ public struct Refusal: Sendable, Equatable {
         case none
     }
 
-    /// What became of the request's assertion.
+    /// The state of the request's assertion.
     public enum AssertionState: String, Sendable {
         /// It was not accepted.
         case unspent
@@ -58,7 +58,8 @@ public struct Refusal: Sendable, Equatable {
     /// More than any problem document of a gateway has.
     static let byteCountMax = 64 * 1024
 
-    /// What to do about the codes of refusals with 401. Where a document is, its action counts.
+    /// The actions for the codes of refusals with 401. If the answer has a document, its action
+    /// counts.
     private static let actions: [String: Action] = [
         "assertion_required": .signAgain, "assertion_malformed": .signAgain,
         "assertion_invalid": .signAgain, "assertion_replayed": .signAgain,

@@ -35,9 +35,9 @@ public struct RetryPolicy: Sendable, Equatable {
     func attempts(_ advice: RetryAdvice?) -> Int { advice?.attempts ?? attemptsMax }
 }
 
-/// What an answer of the gateway says about another try: its member `retry`.
+/// The advice in an answer of the gateway about another try: its member `retry`.
 ///
-/// Nothing in it is taken beyond what makes sense, whoever wrote the answer.
+/// Values that make no sense are ignored, whichever server wrote the answer.
 public struct RetryAdvice: Codable, Sendable, Equatable {
     /// Seconds before the first try, and how many times as long each further wait is.
     var after: Double?
