@@ -96,7 +96,7 @@ final class SQLiteLogTests {
         }
         #expect(recorder.wait { $0.contains(.replaced) })
         let error = #expect(throws: StoreError.self) { try registry.find(record.keyID) }
-        #expect("\(error as Any)".contains("cut its log"))
+        #expect("\(error as Any)".contains("its log (-wal) was cut short"))
         registry.close()
         #expect(try Data(contentsOf: URL(fileURLWithPath: log)).count == byteCount)
     }
