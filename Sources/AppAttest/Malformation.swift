@@ -3,7 +3,7 @@ public import CBOR
 
 /// A fault in the structure of an object, found before anything in it is compared or verified.
 public enum Malformation: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The outer CBOR, or one inside: not the bounded deterministic subset.
+    /// The outer CBOR, or a nested one, is not in the bounded deterministic subset.
     case cbor(CBORError)
     /// A member that must be there is missing or of another type.
     case member(String)
@@ -17,7 +17,7 @@ public enum Malformation: Error, Hashable, Sendable, CustomStringConvertible {
     /// The bytes after the fixed parts are not exactly one map, or a known key has another type.
     case extensions
     case certificateCount(Int)
-    /// The certificate at this index of `x5c` is not one.
+    /// The element of `x5c` at this index is not a certificate.
     case certificate(index: Int)
 
     public var description: String {

@@ -1,13 +1,13 @@
 public import Bytes
 public import Crypto
 
-/// Verifies assertions, several at once where the processor can.
+/// Verifies assertions, several at once if the processor can.
 ///
 /// Each is checked as by ``AssertionVerifier``, and has a verdict of its own. One thread at a time.
 public struct AssertionBatch: ~Copyable {
     private var signatures: P256BatchVerifier
     private var waiting: [Entry] = []
-    /// How many of ``waiting`` have their verdict.
+    /// The number of assertions in ``waiting`` that have their verdict.
     private var verifiedCount = 0
     private var checks: [P256Check] = []
 
@@ -23,8 +23,8 @@ public struct AssertionBatch: ~Copyable {
     public init(_ signatures: consuming P256BatchVerifier) { self.signatures = signatures }
 
     /// Takes an assertion for a later ``verify(_:)``, with the arguments of
-    /// ``AssertionVerifier/verify(_:clientDataHash:publicKey:rpIDHash:)``. What can be refused
-    /// without its signature is refused at once, and not taken.
+    /// ``AssertionVerifier/verify(_:clientDataHash:publicKey:rpIDHash:)``. Throws if the assertion
+    /// can be refused without its signature; it is not taken then.
     public mutating func add(
         _ object: [UInt8], clientDataHash: Bytes32, publicKey: P256PublicKey, rpIDHash: Bytes32
     ) throws(AssertionFailure) {
@@ -40,7 +40,7 @@ public struct AssertionBatch: ~Copyable {
                 check: check, authenticatorData: places.authenticatorData, rpIDHash: rpIDHash))
     }
 
-    /// Forgets those that wait without a verdict and are not wanted any more.
+    /// Forgets assertions without a verdict that are not wanted any more.
     ///
     /// - Parameter isWanted: called with the place of each, in the order in which they were added.
     public mutating func keep(_ isWanted: (Int) -> Bool) {
@@ -50,14 +50,14 @@ public struct AssertionBatch: ~Copyable {
         verifiedCount = 0
     }
 
-    /// How many the next ``verify(_:)`` checks together, of `count` that wait.
+    /// The number of assertions that the next ``verify(_:)`` checks together if `count` wait.
     public func batchCount(of count: Int) -> Int { signatures.batchCount(of: count) }
 
-    /// How many signatures the library could not judge since the last call.
+    /// The number of signatures that the library could not judge since the last call.
     public mutating func takeUndecidedCount() -> Int { signatures.takeUndecidedCount() }
 
-    /// Verifies the first `count` that wait, of which there are as many and at most eight. Calls
-    /// `body` with what became of each, in the order in which they were added.
+    /// Verifies the first `count` assertions that wait, at most eight. Calls `body` with the
+    /// outcome of each, in the order in which they were added.
     public mutating func verify(_ count: Int, _ body: (Outcome) -> Void) {
         let first = verifiedCount
         for index in first..<first + count { checks.append(waiting[index].check) }
@@ -65,14 +65,14 @@ public struct AssertionBatch: ~Copyable {
         for index in 0..<count {
             body(Self.outcome(of: waiting[first + index], isSigned: verdicts[index]))
         }
-        // Not all at once: of the few that there are, that costs more.
+        // One by one: there are few, and removing all at once costs more.
         while !checks.isEmpty { checks.removeLast() }
         verifiedCount += count
         forgetVerified()
     }
 
-    /// Not after each call: others may wait behind those that have their verdict, and would be
-    /// moved each time.
+    /// Drops the assertions that have their verdict. Not after each call, because those that wait
+    /// behind them would be moved each time.
     private mutating func forgetVerified() {
         if verifiedCount == waiting.count {
             while !waiting.isEmpty { waiting.removeLast() }

@@ -1,13 +1,13 @@
-/// Why an assertion does not prove anything.
+/// The reason why an assertion does not prove anything.
 ///
 /// For the gateway's log and metrics: clients are told no more than `assertion_invalid`.
 public enum AssertionFailure: Error, Hashable, Sendable {
-    /// The bytes are not an assertion's CBOR, or they are, with a valid signature, but its
-    /// authenticator data is not an assertion's.
+    /// The bytes are not an assertion's CBOR, or the authenticator data, although validly signed,
+    /// is not an assertion's.
     case malformed(Malformation)
-    /// The signature is not this key's over this authenticator data and client data.
+    /// The signature was not made by this key over this authenticator data and client data.
     case signatureInvalid
-    /// Made by another app than the key was enrolled for.
+    /// The assertion was made by another app than the one the key was enrolled for.
     case appMismatch
 
     /// The reason as one word for logs and metrics; a closed set.

@@ -8,7 +8,7 @@ public import Crypto
 public struct AssertionVerifier: ~Copyable {
     private var signatures: P256Verifier
 
-    /// Fails only where OpenSSL cannot make a verification context.
+    /// Throws only if OpenSSL cannot make a verification context.
     public init() throws(CryptoError) { signatures = try P256Verifier() }
 
     /// Verifies `object` in the order of Apple's "Validating apps that connect to your server".
@@ -44,8 +44,8 @@ public struct AssertionVerifier: ~Copyable {
         return try Self.signed(assertion.authenticatorData, rpIDHash: rpIDHash)
     }
 
-    /// What an assertion says whose signature over `authenticatorData` is valid, once its app is
-    /// known to be right.
+    /// Returns the content of an assertion whose signature over `authenticatorData` is valid, once
+    /// its app is known to be right.
     static func signed(
         _ authenticatorData: Span<UInt8>, rpIDHash: Bytes32
     ) throws(AssertionFailure) -> VerifiedAssertion {
@@ -63,7 +63,7 @@ public struct AssertionVerifier: ~Copyable {
         }
     }
 
-    /// Whether the key signed the nonce. The nonce is the message, not the digest: ECDSA hashes it
+    /// True if the key signed the nonce. The nonce is the message, not the digest: ECDSA hashes it
     /// once more.
     mutating func isSigned(
         _ signature: Span<UInt8>, nonce: Bytes32, publicKey: P256PublicKey
@@ -78,7 +78,7 @@ public struct AssertionVerifier: ~Copyable {
         return SHA256.hash(message.span)
     }
 
-    /// Reads what the signature covers, only once it is known to be the device's.
+    /// Reads the signed bytes, once they are known to be the device's.
     static func read(
         _ authenticatorData: Span<UInt8>
     ) throws(AssertionFailure) -> AuthenticatorData {
@@ -101,12 +101,12 @@ public struct AssertionVerifier: ~Copyable {
 /// that asks for it, such as the step that advances the counter, cannot run before the
 /// verification.
 public struct VerifiedAssertion: Hashable, Sendable {
-    /// Unsigned; 1 to 5 in the first assertion seen of a key. Whether it was used before is for the
-    /// replay policy to say.
+    /// The assertion's counter, unsigned; 1 to 5 in the first assertion seen of a key. The replay
+    /// policy decides whether it was used before.
     public let counter: UInt32
     /// The app, by the SHA-256 of its App ID.
     public let rpIDHash: Bytes32
-    /// What iOS 27 and macOS 27 report about the app, or nil from earlier systems.
+    /// The report of iOS 27 and macOS 27 about the app, or nil from earlier systems.
     public let extensions: ExtensionData?
 
     fileprivate init(_ data: AuthenticatorData) {

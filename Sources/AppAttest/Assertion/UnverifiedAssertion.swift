@@ -1,16 +1,16 @@
 import CBOR
 
-/// An assertion as it came: its two parts, in place, nothing believed.
+/// An assertion as it came: its two parts, in place, not verified.
 ///
 /// CBOR `{signature: DER ECDSA, authenticatorData: bytes}`. Other top-level members (`cdHash` is
 /// one) are not covered by any signature: tolerated, never looked at.
 public struct UnverifiedAssertion: ~Escapable {
-    /// DER, not yet decoded.
+    /// The signature in DER, not yet decoded.
     public let signature: Span<UInt8>
     /// The exact bytes that were signed.
     public let authenticatorData: Span<UInt8>
 
-    /// Real ones have about 150 bytes.
+    /// The most bytes of an assertion. Real ones have about 150.
     public static let byteCountMax = 4096
     private static let limits = CBORLimits(byteCountMax: byteCountMax, depthMax: 4)
 

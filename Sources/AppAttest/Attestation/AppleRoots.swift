@@ -1,6 +1,6 @@
 public import Crypto
 
-/// The two roots of Apple's that App Attest rests on, as bytes of this program.
+/// The two root certificates of Apple that App Attest rests on, built into this program.
 ///
 /// Their SHA-256 fingerprints are the ones Apple publishes beside them:
 /// `1cb9823b…42c932` and `63343abf…3e9179`. Intermediates come with each object and are not pinned.

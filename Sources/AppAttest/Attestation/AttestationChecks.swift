@@ -6,9 +6,8 @@ import Crypto
 enum AttestationChecks {
     /// Check 1: x5c leads from a leaf, through valid issuers, to one of `roots`, at this moment.
     ///
-    /// Issuers are found by their signatures. That certificates are dated, may issue and keep to
-    /// their path length is OpenSSL's verification; what makes the leaf one of App Attest's is
-    /// here.
+    /// Issuers are found by their signatures. OpenSSL verifies dates, the right to issue and the
+    /// path length; what marks the leaf as one of App Attest's is checked here.
     static func certificateChain(
         _ certificates: [Certificate], roots: [Certificate], at seconds: Int64, skewSeconds: Int64
     ) throws(AttestationFailure) {
@@ -36,7 +35,7 @@ enum AttestationChecks {
         return publicKey
     }
 
-    /// The nonce that the leaf carries.
+    /// Returns the nonce that the leaf carries.
     static func certifiedNonce(of leaf: Certificate) throws(AttestationFailure) -> Bytes32 {
         guard let value = leaf.extensionValue(oid: LeafCertificate.nonceOID) else {
             throw .nonceMissing
@@ -50,7 +49,7 @@ enum AttestationChecks {
         guard try certifiedNonce(of: leaf) == nonce else { throw .nonceMismatch }
     }
 
-    /// Check 4: the key id that the client names is the leaf's key's.
+    /// Check 4: the key id that the client names is the id of the leaf's key.
     static func keyID(_ keyID: KeyID, of publicKey: P256PublicKey) throws(AttestationFailure) {
         guard KeyID(of: publicKey) == keyID else { throw .keyIDMismatch }
     }
@@ -70,7 +69,7 @@ enum AttestationChecks {
         guard data.counter == 0 else { throw .counterNotZero }
     }
 
-    /// Check 7: the AAGUID is of an environment that the app allows.
+    /// Check 7: the AAGUID belongs to an environment that the app allows.
     static func environment(
         of data: AuthenticatorData, allowed: Set<AttestEnvironment>
     ) throws(AttestationFailure) -> AttestEnvironment {
@@ -81,8 +80,8 @@ enum AttestationChecks {
         return environment
     }
 
-    /// After Apple's checks: the leaf says nothing else of itself than what they found. What older
-    /// systems' leaves do not say is not missed; what is nil is not compared.
+    /// After Apple's checks: the leaf's other statements agree with what they found. The leaves of
+    /// older systems state less, and nil is not compared.
     static func leafProfile(
         _ leaf: Certificate, keyID: KeyID?, appID: String?
     ) throws(AttestationFailure) {
@@ -102,7 +101,7 @@ enum AttestationChecks {
         }
     }
 
-    /// After Apple's checks: a Mac is as secure as the app demands.
+    /// After Apple's checks: a Mac is as secure as the app requires.
     static func macSecurity(
         _ security: MacSecurity, of app: AppIdentity
     ) throws(AttestationFailure) {

@@ -1,4 +1,5 @@
-/// Why an attestation is not accepted: the structure, or the first of the nine checks that failed.
+/// The reason why an attestation is not accepted: its structure, or the first of the nine checks
+/// that failed.
 ///
 /// For the gateway's log and metrics: clients are told no more than `attestation_invalid`.
 public enum AttestationFailure: Error, Hashable, Sendable {
@@ -9,29 +10,29 @@ public enum AttestationFailure: Error, Hashable, Sendable {
     case certificateNotYetValid
     /// Check 1: no chain of valid signatures to a root, or a certificate in it that may not issue.
     case certificateChain(String)
-    /// Check 1: the chain is right and the leaf is not what Apple issues for a key.
+    /// Check 1: the chain is right, but the leaf is not what Apple issues for a key.
     case certificateProfile(String)
     /// Check 3: the leaf has no nonce extension.
     case nonceMissing
     /// Check 3: the nonce extension is not exactly the DER it must be.
     case nonceMalformed
-    /// Check 3: made for another challenge, or with other authenticator data.
+    /// Check 3: the nonce was made for another challenge, or with other authenticator data.
     case nonceMismatch
     /// Check 4: the attested key is not the one that the client names.
     case keyIDMismatch
-    /// Check 5: made by none of the configured apps.
+    /// Check 5: none of the configured apps made the key.
     case appMismatch
-    /// Check 6.
+    /// Check 6: the counter of a new key is not 0.
     case counterNotZero
-    /// Check 7: an AAGUID that is none of Apple's.
+    /// Check 7: the AAGUID is none of Apple's.
     case environmentUnknown
-    /// Check 7: the app does not take keys of this environment.
+    /// Check 7: the app does not accept keys of this environment.
     case environmentNotAllowed(AttestEnvironment)
-    /// Check 8.
+    /// Check 8: the credential id is not the key id.
     case credentialIDMismatch
     /// Check 9: the authenticator data names another key than the leaf certifies.
     case publicKeyMismatch
-    /// After Apple's checks: the app takes no keys of a Mac with reduced security.
+    /// After Apple's checks: the app does not accept keys of a Mac with reduced security.
     case macSecurityReduced
 
     /// The reason as one word for logs and metrics; a closed set.

@@ -3,20 +3,21 @@ public import Crypto
 
 /// Verifies attestations: once per key, when a device enrols.
 ///
-/// Pure: what counts as now is an argument, because a leaf lives about three days and an
-/// attestation is judged at the moment it came, never later.
+/// Pure: the current time is an argument, because a leaf lives about three days and an attestation
+/// is judged by the moment at which it came.
 public struct AttestationVerifier: Sendable {
     private let roots: [Certificate]
     private let apps: [AppIdentity]
     private let clockSkewSeconds: Int64
     private let macFullSecurityDigest: Bytes32
 
-    /// Real objects have 5 to 8 KB; receipts, which are most of it, have grown over the years.
+    /// The most bytes of an attestation object. Real ones have 5 to 8 KB; most of it is the
+    /// receipt, which has grown over the years.
     public static let byteCountMax = 16 * 1024
 
     /// - `roots`: ``AppleRoots/appAttestation``, or others in tests. The holder of the private key
     ///   of any of them can enrol anything.
-    /// - `apps`: whose keys are accepted, and from which environments.
+    /// - `apps`: the apps whose keys are accepted, with their environments.
     /// - `clockSkewSeconds`: how far the clock here may be off when certificate dates are judged.
     public init(roots: [Certificate], apps: [AppIdentity], clockSkewSeconds: Int64) {
         self.init(
@@ -24,7 +25,8 @@ public struct AttestationVerifier: Sendable {
             macFullSecurityDigest: LeafCertificate.macFullSecurityDigest)
     }
 
-    /// `macFullSecurityDigest`: for tests, whose Macs cannot write the list of a real one.
+    /// `macFullSecurityDigest`: for tests, because simulated Macs cannot write the list of a real
+    /// one.
     package init(
         roots: [Certificate], apps: [AppIdentity], clockSkewSeconds: Int64,
         macFullSecurityDigest: Bytes32
@@ -38,10 +40,12 @@ public struct AttestationVerifier: Sendable {
     /// Runs Apple's nine checks in their order.
     ///
     /// - `object`: the CBOR that the app got from `attestKey(_:clientDataHash:)`.
-    /// - `clientDataHash`: what the app passed there: SHA-256 of the challenge in nearly all apps;
-    ///   any other length is taken as it is (Apple's published samples pass the challenge itself).
-    /// - `otherHash`: makes what else it may have passed, where a challenge has two spellings;
-    ///   asked only where the nonce is not made with the first. All else is checked once.
+    /// - `clientDataHash`: the hash that the app passed there: SHA-256 of the challenge in nearly
+    ///   all apps; any other length is taken as it is (Apple's published samples pass the challenge
+    ///   itself).
+    /// - `otherHash`: makes the other hash that the app may have passed, if a challenge has two
+    ///   spellings. It is called only if the nonce does not match the first. All else is checked
+    ///   once.
     /// - `keyID`: the key id that the client names.
     /// - `seconds`: the moment of receipt, since 1970.
     public func verify(
@@ -76,7 +80,7 @@ public struct AttestationVerifier: Sendable {
         // Check 9: the key itself.
         try AttestationChecks.credentialPublicKey(of: data, equals: publicKey)
         try AttestationChecks.leafProfile(leaf, keyID: keyID, appID: app.id)
-        // Not Apple's, but the operator's: what kind of Mac it may be.
+        // Not Apple's check but the operator's: which kinds of Mac are accepted.
         let macSecurity = MacSecurity(of: leaf, full: macFullSecurityDigest)
         try AttestationChecks.macSecurity(macSecurity, of: app)
         return VerifiedAttestation(
@@ -102,19 +106,19 @@ public struct AttestationVerifier: Sendable {
 
 /// A key that Apple vouches for. Only ``AttestationVerifier`` makes one.
 public struct VerifiedAttestation: Hashable, Sendable {
-    /// SHA-256 of ``publicKey``; names the key from now on.
+    /// SHA-256 of ``publicKey``, the name of the key from now on.
     public let keyID: KeyID
-    /// Verifies the key's assertions.
+    /// The key that verifies the key's assertions.
     public let publicKey: P256PublicKey
-    /// Which of the configured apps made the key.
+    /// The configured app that made the key.
     public let app: AppIdentity
-    /// Which of Apple's services vouched for it.
+    /// The service of Apple that vouched for the key.
     public let environment: AttestEnvironment
     /// The receipt as it came, or nil if the attestation has none. It is unverified: the nonce does
     /// not cover it, so a genuine attestation may carry a damaged one. Verify it with
     /// ``ReceiptVerifier`` before you keep or send it.
     public let receipt: [UInt8]?
-    /// What iOS 27 and macOS 27 report about the app; empty from earlier systems.
+    /// The report of iOS 27 and macOS 27 about the app; empty from earlier systems.
     public let extensions: ExtensionData
     /// The first second of the leaf's validity, since 1970.
     public let leafNotBefore: Int64
@@ -124,7 +128,8 @@ public struct VerifiedAttestation: Hashable, Sendable {
     public let accessControl: [UInt8]?
     /// The security of the Mac that made the key, as ``accessControl`` states it.
     public let macSecurity: MacSecurity
-    /// The leaf's extension 1.2.840.113635.100.8.7, empty on the oldest systems.
+    /// The operating system by the leaf's extension 1.2.840.113635.100.8.7; empty on the oldest
+    /// systems.
     public let systemVersion: SystemVersion
 
     /// The interval, in seconds since 1970, in which the attestation's receipt can have been made:

@@ -10,12 +10,12 @@ package enum LeafCertificate {
     static let extendedKeyUsageOID = "2.5.29.37"
     /// The tag of the App ID in the extension of ``appInformationOID``.
     static let appIDTag: UInt32 = 1204
-    /// 1.2.840.113635.100.4.24, in the leaves of iOS 26.3 and later.
+    /// The key purpose 1.2.840.113635.100.4.24, in the leaves of iOS 26.3 and later.
     private static let appAttestUsage: [UInt8] = [
         0x2A, 0x86, 0x48, 0x86, 0xF7, 0x63, 0x64, 0x04, 0x18,
     ]
 
-    /// Whether an extended key usage (RFC 5280 section 4.2.1.12) names App Attest.
+    /// True if an extended key usage (RFC 5280 section 4.2.1.12) names App Attest.
     static func isForAppAttest(_ extensionValue: [UInt8]) -> Bool {
         var outer = DERReader(extensionValue.span)
         guard let sequence = outer.read(.sequence), outer.isAtEnd else { return false }
@@ -38,7 +38,7 @@ package enum LeafCertificate {
     }
 
     /// SHA-256 of the list that a Mac with System Integrity Protection and Full Security writes. A
-    /// phone's is another: never compare it there.
+    /// phone writes another list: never compare it there.
     package static let macFullSecurityDigest = Bytes32(
         word0: 0x4DE4_539B_20E1_D672, word1: 0xB3B4_5A6F_9C67_C48D, word2: 0xB560_C79A_556F_91B0,
         word3: 0xFB8C_96DD_32D0_B165)
@@ -47,7 +47,7 @@ package enum LeafCertificate {
         SHA256.hash(accessControl) == macFullSecurityDigest
     }
 
-    /// The content of the octet string under context tag `tag`, where that is all there is.
+    /// The content of the octet string under context tag `tag`; nil if there is anything else.
     private static func octets(in extensionValue: Span<UInt8>, tag: UInt32) -> [UInt8]? {
         var outer = DERReader(extensionValue)
         guard let sequence = outer.read(.sequence), outer.isAtEnd else { return nil }

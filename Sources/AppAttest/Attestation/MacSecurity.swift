@@ -3,23 +3,23 @@ import Crypto
 
 /// The security of a Mac, as an attestation states it.
 ///
-/// Apple publishes no list of access controls. Known are the list of a Mac with System Integrity
-/// Protection and Full Security, and that of phones, which is another. So the list is compared only
-/// if the device may be a Mac, and then anything but the known list counts as reduced.
+/// Apple publishes no list of access controls. Two are known: that of a Mac with System Integrity
+/// Protection and Full Security, and that of phones. So the list is compared only if the device may
+/// be a Mac, and then anything but the first counts as reduced.
 ///
-/// Whether the device may be a Mac follows from the leaf, which Apple signs: from the operating
-/// system's platform (extension 8.7), which phones name from iOS 18 on. Macs attest from macOS 27
-/// on, and every leaf of the year 2026 has the list (extension 8.6). So a leaf without platform and
-/// without list is of a system before iOS 18, when no Mac could attest. A leaf of an unknown
-/// platform, or without platform but with a list, may be a Mac's.
+/// The leaf, which Apple signs, tells whether the device may be a Mac: by the operating system's
+/// platform (extension 8.7), which phones name from iOS 18 on. Macs attest from macOS 27 on, and
+/// every leaf of the year 2026 has the list (extension 8.6). So a leaf without platform and without
+/// list is of a system before iOS 18, when no Mac could attest. A leaf of an unknown platform, or
+/// without platform but with a list, may be a Mac's.
 public enum MacSecurity: String, Sendable, CaseIterable {
     /// A phone, tablet, watch, television or headset.
     case notMac = "not_a_mac"
     case full
-    /// Reduced, or nothing that is known.
+    /// A Mac with reduced security, or with a list that is not known.
     case reduced
 
-    /// Platforms that are no Mac, as the leaf names them.
+    /// The platforms that are not Macs, as the leaf names them.
     private static let otherPlatforms: Set<String> = [
         "iphoneos", "appletvos", "watchos", "xros", "visionos",
     ]

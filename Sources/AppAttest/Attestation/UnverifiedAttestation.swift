@@ -8,7 +8,7 @@ import Crypto
 /// signature covers other members, such as the `cdHash` of iOS 18.5: they are tolerated and never
 /// trusted.
 struct UnverifiedAttestation {
-    /// DER, leaf first.
+    /// The certificates of `x5c` in DER, leaf first.
     let certificateChain: [[UInt8]]
     /// The receipt. The nonce does not cover it, so it may be damaged or missing in a genuine
     /// attestation.
@@ -18,7 +18,7 @@ struct UnverifiedAttestation {
     let unknownMembers: [String]
 
     static let format: StaticString = "apple-appattest"
-    /// A leaf, an intermediate and a root at most, and one to spare.
+    /// The most certificates: a leaf, an intermediate and a root, and one to spare.
     static let certificateCountMax = 4
 
     init(

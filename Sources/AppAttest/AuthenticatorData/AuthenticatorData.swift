@@ -9,7 +9,7 @@ public import Crypto
 /// AT (0x40) in assertions that carry no credential, and leave ED (0x80) clear before an extension
 /// map, so the flags say nothing about what follows: the structure is read by position alone.
 public struct AuthenticatorData: Hashable, Sendable {
-    /// Names what a truncated object lacks.
+    /// The parts that a truncated object may lack.
     public enum Part: String, Sendable {
         case header
         case aaguid = "AAGUID"
@@ -30,7 +30,8 @@ public struct AuthenticatorData: Hashable, Sendable {
 
     /// The fixed part that attestations and assertions share.
     public static let headerByteCount = 37
-    /// Real ones have 37 to 226 bytes; the CDhash entitlement adds two more members.
+    /// The most bytes of authenticator data. Real ones have 37 to 226; the CDhash entitlement adds
+    /// two more members.
     public static let byteCountMax = 1024
     static let limits = CBORLimits(byteCountMax: byteCountMax, depthMax: 4)
 
@@ -86,7 +87,7 @@ public struct AuthenticatorData: Hashable, Sendable {
 
 /// The key that an attestation vouches for.
 public struct AttestedCredential: Hashable, Sendable {
-    /// Which of Apple's services made the attestation; see ``AttestEnvironment``.
+    /// The service of Apple that made the attestation; see ``AttestEnvironment``.
     public let aaguid: Bytes16
     /// The key id again, as the authenticator writes it.
     public let id: [UInt8]

@@ -4,7 +4,7 @@ import Crypto
 
 /// The COSE form of a P-256 key (RFC 9052 section 7, RFC 9053 section 7.1.1).
 enum COSEKey {
-    /// Labels that are not about the point are skipped: what counts is that the point equals the
+    /// Parses the point. Other labels are skipped, because the point is compared with the
     /// certificate's.
     static func parse(_ bytes: Span<UInt8>) throws(Malformation) -> P256PublicKey {
         do throws(CBORError) {
@@ -38,7 +38,7 @@ enum COSEKey {
         return P256PublicKey(x: x, y: y)
     }
 
-    /// The label of the next entry; nil, and stepped over, where it is a string.
+    /// The label of the next entry. Nil for a label that is a string; it is skipped.
     private static func label(_ reader: inout CBORReader) throws(CBORError) -> Int64? {
         switch try reader.peekKind() {
         case .unsigned, .negative: return try reader.readInteger()

@@ -29,7 +29,7 @@ public struct ExtensionData: Hashable, Sendable {
         self.others = others
     }
 
-    /// Reads what follows byte `start`: nil for nothing, else exactly one map.
+    /// Reads the bytes from `start` on: nil if there are none, else exactly one map.
     init?(trailing bytes: Span<UInt8>, from start: Int) throws(Malformation) {
         guard start < bytes.count else { return nil }
         do throws(CBORError) {
@@ -94,7 +94,7 @@ public enum ValidationCategory: UInt32, Sendable, CaseIterable {
     case testFlight = 2
     case development = 3
     case appStore = 4
-    /// Enterprise or ad hoc.
+    /// The app was installed by enterprise or ad hoc distribution.
     case enterprise = 5
     case developerID = 6
     case other = 10

@@ -1,4 +1,4 @@
-/// Why client data of the `header` shape cannot be compared with a request.
+/// The reason why client data of the `header` shape cannot be compared with a request.
 public enum ClientDataFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The bytes are not one bounded JSON object without duplicate members.
     case json(String)

@@ -1,8 +1,8 @@
 import Bytes
 import JSON
 
-/// The strings of client data, and where each lies in one piece of memory: the client data itself
-/// where it has no escapes.
+/// The strings of client data, and the place of each in one piece of memory: the client data itself
+/// if it has no escapes.
 struct ClientDataMembers {
     enum Name: Int, CaseIterable {
         case challenge
@@ -33,7 +33,8 @@ struct ClientDataMembers {
     private(set) var text: [UInt8]
     private var values = InlineArray<6, Value>(repeating: .absent)
 
-    /// A flat object; anything deeper can only be in members that are ignored.
+    /// The most levels. Client data is a flat object; anything deeper can only be in ignored
+    /// members.
     private static let depthMax = 8
 
     /// Reads the form that apps send in one pass, and any other by the reader that builds a tree.
@@ -100,7 +101,8 @@ struct ClientDataMembers {
         return ASCII.equals(bytes, name.text) ? name : nil
     }
 
-    /// `null` is refused too: a member that says nothing must not pass for one left out.
+    /// The string of an optional member. `null` throws too: it must not pass for a member that was
+    /// left out.
     func optional(_ name: Name) throws(ClientDataFailure) -> Range<Int>? {
         switch values[name.rawValue] {
         case .absent: return nil

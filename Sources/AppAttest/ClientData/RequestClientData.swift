@@ -6,15 +6,15 @@ public import Bytes
 /// ignored. It becomes evidence only when an assertion over the SHA-256 of exactly these bytes has
 /// been verified; until then it may be read to learn the key id and the challenge.
 public struct RequestClientData: Sendable {
-    /// The strings in one piece of memory, which is the JSON itself where that has no escapes.
+    /// The strings in one piece of memory, which is the JSON itself if it has no escapes.
     private let text: [UInt8]
     private let challengeRange: Range<Int>?
     private let methodRange: Range<Int>
     private let pathRange: Range<Int>
     private let queryRange: Range<Int>?
-    /// SHA-256 of the body, of nothing if there is none.
+    /// SHA-256 of the body; of no bytes if there is no body.
     public let bodyDigest: Bytes32
-    /// The key that signs, where the app says so inside.
+    /// The key that signs, if the app names it inside.
     public let keyID: KeyID?
 
     /// UTF-8 of the challenge; nil if there is none (a route may ask for none).
@@ -25,7 +25,7 @@ public struct RequestClientData: Sendable {
             return text.span.extracting(challengeRange)
         }
     }
-    /// UTF-8 of the method, in the letters that the request line has.
+    /// UTF-8 of the method, in the case of the request line.
     public var method: Span<UInt8> {
         @_lifetime(borrow self)
         get { text.span.extracting(methodRange) }
@@ -44,8 +44,8 @@ public struct RequestClientData: Sendable {
         }
     }
 
-    /// Members that no client data of this shape lacks. A JSON object that has them all is one, or
-    /// is not to be told from one.
+    /// Members that client data of this shape always has. A JSON object with all of them is taken
+    /// for client data.
     public static let requiredMembers = [ClientDataMembers.Name.method, .path, .bodySHA256]
         .map(\.text)
 
@@ -89,8 +89,8 @@ public struct RequestClientData: Sendable {
     ///   `url.path` is decoded. Nothing is normalised: no dot segments, no slashes, no case.
     /// - a signed `query` must equal the part after the first `?`, an empty one also a target
     ///   without.
-    /// - where neither carries a query, the request's query is not signed and not compared:
-    ///   `url.path` has none, and apps that sign it alone exist. Apps should sign `query`.
+    /// - if neither has a query, the request's query is not signed and not compared: `url.path` has
+    ///   none, and some apps sign it alone. Apps should sign `query`.
     public func check(
         method: Span<UInt8>, target: Span<UInt8>, bodyDigest: Bytes32
     ) -> ClientDataMismatch? {

@@ -17,8 +17,8 @@ struct DERTag: Hashable {
     static func context(_ number: UInt32) -> DERTag { DERTag(form: 0xA0, number: number) }
 }
 
-/// Takes DER elements off the front of a span: definite, minimal lengths (X.690 section 10.1). Nil
-/// if the next element is not DER or passes the end; never a trap.
+/// Takes DER elements off the front of a span: definite, minimal lengths (X.690 section 10.1). A
+/// read returns nil, and never traps, if the next element is not DER or passes the end.
 struct DERReader: ~Escapable {
     private var bytes: ByteReader
 
@@ -36,7 +36,7 @@ struct DERReader: ~Escapable {
         return DERElement(tag: tag, content: content)
     }
 
-    /// The content of the next element, nil unless it has this tag.
+    /// The content of the next element; nil unless it has this tag.
     @_lifetime(copy self)
     mutating func read(_ tag: DERTag) -> Span<UInt8>? {
         guard let element = readElement(), element.tag == tag else { return nil }

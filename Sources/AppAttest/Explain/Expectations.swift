@@ -1,8 +1,8 @@
 import Bytes
 public import Crypto
 
-/// What the caller knows about an object that is to be explained; see ``Explanation`` for what each
-/// kind needs.
+/// The caller's knowledge about an object that is to be explained; see ``Explanation`` for what
+/// each kind needs.
 public struct Expectations: Sendable {
     /// The moment at which certificates are judged, in seconds since 1970. A receipt's chain is
     /// judged at the receipt's own creation.
@@ -18,14 +18,14 @@ public struct Expectations: Sendable {
     public var publicKey: P256PublicKey?
     /// The app that should have made the object.
     public var appID: String?
-    /// The only environment to accept; either one where nil.
+    /// The only environment to accept; nil accepts either.
     public var environment: AttestEnvironment?
-    /// Trusted instead of Apple's root of the kind at hand, where not empty.
+    /// The roots to trust instead of Apple's; empty trusts Apple's root of the kind at hand.
     public var roots: [Certificate] = []
     /// How far the clock may be off, in seconds, when the dates of certificates are judged.
     public var clockSkewSeconds: Int64 = 0
 
-    /// Nothing but the moment is known.
+    /// Makes expectations without any knowledge but the moment.
     public init(at seconds: Int64) { self.seconds = seconds }
 
     /// The bytes that follow the authenticator data in the nonce.

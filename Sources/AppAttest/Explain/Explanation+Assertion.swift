@@ -3,8 +3,8 @@ import Crypto
 import JSON
 
 extension Explanation {
-    /// Takes an assertion through the steps of ``AssertionVerifier``. Whether its counter and its
-    /// challenge are still unused, only the gateway's stores know.
+    /// Takes an assertion through the steps of ``AssertionVerifier``. Only the gateway's stores
+    /// know whether its counter and its challenge are still unused.
     public static func assertion(
         _ object: [UInt8], expecting expected: Expectations
     ) -> Explanation {
@@ -114,7 +114,7 @@ extension Explanation {
         }
     }
 
-    /// Shows client data of the `header` shape; any other shape is as good.
+    /// Shows client data of the `header` shape; data of any other shape is just as valid.
     private mutating func explainClientData(_ expected: Expectations) {
         guard let clientData = expected.clientData else {
             return skip("challenge", "no client data was given")

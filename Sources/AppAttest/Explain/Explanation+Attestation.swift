@@ -88,7 +88,7 @@ extension Explanation {
         }
     }
 
-    /// Runs one check; `body` returns why it had to be skipped, nil when it passed.
+    /// Runs one check. `body` returns the reason for skipping it, or nil if it passed.
     private mutating func check(
         _ name: String, _ claim: String, _ body: () throws(AttestationFailure) -> String?
     ) {
@@ -217,7 +217,7 @@ extension Explanation {
         }
     }
 
-    /// The embedded receipt says nothing about the attestation: shown, without a say in the
+    /// Shows the embedded receipt. It says nothing about the attestation and does not count for the
     /// verdict.
     private mutating func addReceipt(
         _ attestation: UnverifiedAttestation, data: AuthenticatorData?, publicKey: P256PublicKey?,

@@ -90,7 +90,8 @@ extension Explanation {
         }
     }
 
-    /// An expired receipt is genuine all the same: Apple's server no longer takes it, that is all.
+    /// Shows the lifetime. An expired receipt is still genuine; only Apple's server does not take
+    /// it any more.
     private mutating func explainLifetime(_ fields: ReceiptFields, _ expected: Expectations) {
         guard let expiresAt = fields.expiresAt else {
             return skip("lifetime", "the receipt names no expiration")

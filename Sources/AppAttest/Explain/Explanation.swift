@@ -66,10 +66,10 @@ public struct Explanation: Hashable, Sendable {
     /// `valid` or `invalid`.
     public var verdict: String { isValid ? "valid" : "invalid" }
 
-    /// The value of a field, nil if the object has none such.
+    /// The value of a field; nil if the object has no such field.
     public subscript(_ name: String) -> Value? { fields.first { $0.name == name }?.value }
 
-    // MARK: making one
+    // MARK: making an explanation
 
     mutating func pass(_ name: String, _ detail: String) {
         steps.append(Step(name: name, outcome: .passed, detail: detail))
@@ -84,7 +84,7 @@ public struct Explanation: Hashable, Sendable {
         steps.append(Step(name: name, outcome: .skipped, detail: detail))
     }
 
-    /// A step that cannot be taken and without which nothing is proven.
+    /// Adds a step that cannot be taken and without which nothing is proven.
     mutating func lack(_ name: String, code: String, _ detail: String) {
         skip(name, detail)
         if isValid { self.code = code }

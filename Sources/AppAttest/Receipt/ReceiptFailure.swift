@@ -1,19 +1,19 @@
-/// Why a receipt is not accepted.
+/// The reason why a receipt is not accepted.
 public enum ReceiptFailure: Error, Hashable, Sendable {
-    /// The signed content is not Apple's set of fields, or a field has another form than it must.
+    /// The signed content is not Apple's set of fields, or a field has a wrong form.
     case malformed(String)
     /// The receipt is not CMS, or its signature is wrong. Receipts made before November 2020 are
     /// not conforming CMS.
     case cmsInvalid(String)
-    /// Signed by a certificate that does not lead to a trusted root at the receipt's creation.
+    /// The signing certificate does not lead to a root that was trusted at the receipt's creation.
     case certificateChain(String)
-    /// Issued for another app.
+    /// The receipt was issued for another app.
     case appMismatch
-    /// Issued for another key.
+    /// The receipt was issued for another key.
     case keyMismatch
-    /// Issued in another environment.
+    /// The receipt was issued in another environment.
     case environmentMismatch
-    /// Says of itself that it was made at another time than it can have been.
+    /// The receipt says that it was made at a time at which it cannot have been made.
     case timeMismatch
 
     /// The reason as one word for logs and metrics; a closed set.

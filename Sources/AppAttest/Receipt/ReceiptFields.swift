@@ -7,39 +7,40 @@ public import Crypto
 /// The values are bare bytes, the set is in no order, and unknown types are skipped (7 was one; 20
 /// and more may come). Believe the fields only as part of a ``VerifiedReceipt``.
 public struct ReceiptFields: Hashable, Sendable {
-    /// Field 6.
+    /// The kind of the receipt (field 6).
     public enum Kind: String, Sendable {
-        /// Came inside an attestation; to be exchanged once for one with a risk metric.
+        /// The receipt came inside an attestation. It is to be exchanged once for one with a risk
+        /// metric.
         case attest = "ATTEST"
-        /// Came from Apple's server.
+        /// The receipt came from Apple's server.
         case receipt = "RECEIPT"
     }
 
-    /// Field 2.
+    /// Field 2: the App ID.
     public let appID: String
     /// Field 3: the attested key, of which Apple sends the whole leaf certificate.
     public let publicKey: P256PublicKey
     /// Field 4: the client data hash of the attestation. Apple corrupts it in refreshed receipts
     /// (54 bytes of U+FFFD), so nothing may depend on it.
     public let clientHash: [UInt8]?
-    /// Field 5: names the key towards Apple's server.
+    /// Field 5: the token that names the key to Apple's server.
     public let token: [UInt8]?
     public let kind: Kind
     /// Field 7, `production` or `sandbox`.
     public let environment: AttestEnvironment?
-    /// Field 12.
+    /// Field 12: the time of creation.
     public let createdAt: Timestamp
     /// Field 17: roughly how many keys the app attested on this device in 30 days; in `RECEIPT`
     /// only.
     public let riskMetric: UInt32?
-    /// Field 19: no newer receipt is to be had before.
+    /// Field 19: Apple's server gives no newer receipt before this time.
     public let notBefore: Timestamp?
-    /// Field 21.
+    /// Field 21: the time of expiry.
     public let expiresAt: Timestamp?
-    /// The types of all fields, in their order, also those skipped.
+    /// The types of all fields in their order, including skipped ones.
     public let fieldTypes: [UInt64]
 
-    /// Real receipts have 8 to 11 fields.
+    /// The most fields. Real receipts have 8 to 11.
     public static let fieldCountMax = 64
 
     /// Reads the signed content of a receipt.
@@ -73,8 +74,8 @@ public struct ReceiptFields: Hashable, Sendable {
         expiresAt = try time(21)
     }
 
-    /// When the receipt says it was made: all that is needed of it before its signature is
-    /// verified.
+    /// The time at which the receipt says it was made. It is the only field that is needed before
+    /// the signature is verified.
     static func creationSeconds(in content: Span<UInt8>) throws(ReceiptFailure) -> Int64 {
         guard let bytes = try values(in: content).first(where: { $0.type == 12 })?.value,
             let time = RFC3339.parse(bytes.span)
@@ -113,7 +114,7 @@ public struct ReceiptFields: Hashable, Sendable {
         return (type, value.array)
     }
 
-    /// A non-negative DER integer of at most eight bytes, none of which says nothing.
+    /// A non-negative DER integer of at most eight bytes; nil for anything else.
     private static func unsigned(_ bytes: Span<UInt8>) -> UInt64? {
         guard bytes.count >= 1, bytes.count <= 8, bytes[0] < 0x80 else { return nil }
         guard bytes.count == 1 || bytes[0] > 0 || bytes[1] >= 0x80 else { return nil }

@@ -7,16 +7,17 @@ public import Crypto
 /// is judged at the moment at which the receipt says it was made.
 public struct ReceiptVerifier: Sendable {
     private let roots: [Certificate]
-    /// It vouches for more than signers of receipts: also for certificates whose keys developers
-    /// have, such as those of Apple Pay.
+    /// Apple Root CA - G3. It vouches for more than signers of receipts: also for certificates
+    /// whose keys developers have, such as those of Apple Pay.
     private let sharedRoot: Certificate
 
     /// The extension by which Apple marks the certificates that sign receipts, and no others.
     static let signerMarkOID = "1.2.840.113635.100.12.15"
-    /// Real receipts have 4 to 6 KB.
+    /// The most bytes of a receipt. Real ones have 4 to 6 KB.
     public static let byteCountMax = 16 * 1024
 
-    /// `roots`: ``AppleRoots/appleRootG3`` and, for tests, others, which vouch for nothing else.
+    /// `roots`: ``AppleRoots/appleRootG3``. Other roots are for tests, and are trusted for receipts
+    /// only.
     public init(roots: [Certificate]) {
         self.init(roots: roots, sharedRoot: AppleRoots.appleRootG3)
     }
@@ -28,9 +29,9 @@ public struct ReceiptVerifier: Sendable {
 
     /// Verifies signature, chain and fields, and that the receipt is for this app and key.
     ///
-    /// What is nil is not compared: a gateway always gives app, key, environment and `creation`:
-    /// the seconds since 1970 between which the receipt may say that it was made. It says so
-    /// itself, and that moment is the one at which its signer has to be valid.
+    /// A nil argument is not compared. A gateway always gives app, key, environment and `creation`,
+    /// the seconds since 1970 between which the receipt may say that it was made. The moment that
+    /// it says is also the one at which its signer has to be valid.
     public func verify(
         _ receipt: [UInt8], appID: String?, publicKey: P256PublicKey?,
         environment: AttestEnvironment? = nil, creation: ClosedRange<Int64>? = nil
@@ -47,8 +48,8 @@ public struct ReceiptVerifier: Sendable {
 
     /// Checks signature and chain; the content may be believed afterwards.
     func verifySignature(of message: SignedData) throws(ReceiptFailure) {
-        // The receipt itself says when it was made, and that decides which signers were valid: one
-        // who could sign for another moment could sign for this one.
+        // The receipt itself says when it was made, and that decides which signers were valid: an
+        // attacker who could sign for another moment could sign for this one.
         let creationSeconds = try ReceiptFields.creationSeconds(in: message.content.span)
         let path: [Certificate]
         do {
@@ -63,7 +64,7 @@ public struct ReceiptVerifier: Sendable {
         }
     }
 
-    /// Reads the envelope; nothing in it is to be believed yet.
+    /// Parses the envelope, whose content is not verified yet.
     static func parse(_ receipt: [UInt8]) throws(ReceiptFailure) -> SignedData {
         guard receipt.count <= byteCountMax else {
             throw .malformed("\(receipt.count) bytes, more than \(byteCountMax)")

@@ -1,15 +1,15 @@
 public import Bytes
 import Crypto
 
-/// One of the operator's apps: its App ID and the environments its keys may come from.
+/// One of the operator's apps: its App ID and the environments that its keys may come from.
 public struct AppIdentity: Hashable, Sendable {
     /// `TEAMID.bundle.id`; on macOS 27 the team id and the signing identifier.
     public let id: String
     public let environments: Set<AttestEnvironment>
-    /// SHA-256 of ``id``: what an authenticator calls the relying party id hash.
+    /// SHA-256 of ``id``, the authenticator's relying party id hash.
     public let rpIDHash: Bytes32
-    /// Whether a Mac's keys are taken only from one with System Integrity Protection and Full
-    /// Security; other devices are not concerned.
+    /// True if a Mac's keys are accepted only with System Integrity Protection and Full Security.
+    /// Other devices are not concerned.
     public var requiresMacFullSecurity = false
 
     public init(id: String, environments: Set<AttestEnvironment>, rpIDHash: Bytes32) {
@@ -21,7 +21,7 @@ public struct AppIdentity: Hashable, Sendable {
     /// The team id: everything before the App ID's first period.
     public var teamID: String { String(id.prefix { $0 != "." }) }
 
-    /// Whether `text` is a team's id as Apple writes them, which are of the same form as keys'.
+    /// True if `text` has the form of Apple's team ids, which is also that of key ids.
     public static func isTeamID(_ text: some StringProtocol) -> Bool {
         text.utf8.count == 10
             && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) }

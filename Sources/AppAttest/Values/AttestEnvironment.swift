@@ -1,15 +1,15 @@
 public import Bytes
 
-/// Which of Apple's App Attest services vouched for a key, as the AAGUID says.
+/// The App Attest service of Apple that vouched for a key, by the AAGUID.
 public enum AttestEnvironment: String, Sendable, CaseIterable {
     case production
     case development
 
-    /// The environment that an AAGUID names, or nil if it is none of Apple's.
+    /// The environment that an AAGUID names; nil if the AAGUID is none of Apple's.
     ///
     /// `appattestsandbox` stands in Apple's text, but in no object seen so far. It counts as
     /// development, the environment that is trusted less: an app that accepts only production never
-    /// accepts it, and a device that does send it can be tested with.
+    /// accepts it, and a device that does send it can be used for tests.
     public init?(aaguid: Bytes16) {
         switch aaguid {
         case AAGUID.production: self = .production

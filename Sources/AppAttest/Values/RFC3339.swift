@@ -11,7 +11,7 @@ public struct Timestamp: Hashable, Sendable, Comparable {
         self.milliseconds = milliseconds
     }
 
-    /// RFC 3339 text in UTC, with milliseconds where there are any.
+    /// RFC 3339 text in UTC, with milliseconds if there are any.
     public var text: String {
         let whole = RFC3339.text(seconds)
         guard milliseconds > 0, whole.hasSuffix("Z") else { return whole }
@@ -59,7 +59,7 @@ public enum RFC3339 {
 
     public static func parse(_ text: String) -> Timestamp? { parse(Array(text.utf8).span) }
 
-    /// `seconds` since 1970 in UTC, for years 0 to 9999; others as the bare number.
+    /// `seconds` since 1970 in UTC, for years 0 to 9999; the bare number for others.
     public static func text(_ seconds: Int64) -> String {
         guard seconds >= -62_167_219_200, seconds < 253_402_300_800 else { return "\(seconds)" }
         let time = CivilTime(secondsSince1970: seconds)
