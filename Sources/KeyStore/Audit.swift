@@ -4,16 +4,16 @@ public struct AuditAuthor: Hashable, Sendable {
     public enum Way: String, Hashable, Sendable, CaseIterable {
         case command
         case api
-        /// The gateway itself, where it finds out what an operator did without it.
+        /// The gateway itself, when it finds that an operator has done something without it.
         case gateway
     }
 
     public let way: Way
-    /// The system user of a command, or the name of the token that the API was shown.
+    /// The system user of a command, or the name of the API's token.
     public let name: String
     /// The machine that a command ran on, or the address of the API's client.
     public let origin: String
-    /// The request's id; what one command does has one too.
+    /// The request's id. A run of a command has one, too.
     public let requestID: String
 
     public init(way: Way, name: String, origin: String, requestID: String) {
@@ -24,7 +24,7 @@ public struct AuditAuthor: Hashable, Sendable {
     }
 }
 
-/// What can be done by hand that leaves an entry in the audit log.
+/// The actions by hand that leave an entry in the audit log.
 public enum AuditAction: String, Hashable, Sendable, CaseIterable {
     case importKeys = "keys.import"
     case revokeKey = "keys.revoke"
@@ -44,14 +44,14 @@ public enum AuditAction: String, Hashable, Sendable, CaseIterable {
     case updateDeviceBits = "device_check.update"
 }
 
-/// What was done to what, and what became of it.
+/// An action, its subject and its outcome.
 public struct AuditNote: Hashable, Sendable {
     /// The raw value of an ``AuditAction``; a later version may know others.
     public let action: String
     /// A key id, or the name of a rollout or of a token; empty if it was about many.
     public let subject: String
     public let outcome: String
-    /// What else there is to say; empty for nothing.
+    /// Further details; empty if there are none.
     public let detail: String
 
     public init(_ action: AuditAction, _ subject: String, outcome: String, detail: String = "") {
@@ -68,8 +68,8 @@ public struct AuditNote: Hashable, Sendable {
 
 /// One line of the audit log.
 public struct AuditEntry: Hashable, Sendable {
-    /// The log keeps this many. They are 300 bytes each, and a year of a deployment that revokes
-    /// ten keys an hour. Older ones give way.
+    /// The number of entries that the log keeps; older ones are deleted. They are 300 bytes each,
+    /// and last a year in a deployment that revokes ten keys an hour.
     public static let keptCountMax: Int64 = 100_000
 
     /// Grows by one with each entry of a registry, in the order of their commits.
@@ -87,7 +87,7 @@ public struct AuditEntry: Hashable, Sendable {
     }
 }
 
-/// Which entries of the audit log an operator asks for. They come with the newest first.
+/// The entries of the audit log that an operator asks for, the newest first.
 public struct AuditFilter: Hashable, Sendable {
     /// Only entries with a lower number: the last one of the page before.
     public var before: Int64?

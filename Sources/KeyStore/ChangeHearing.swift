@@ -1,8 +1,8 @@
 public import EventLoop
 import Synchronization
 
-/// How current a gateway's knowledge of what others change in a registry is: of revocations above
-/// all.
+/// The age of a gateway's knowledge of changes that others make in a registry, above all of
+/// revocations.
 ///
 /// The registry's thread writes it, and any thread reads it.
 public final class ChangeHearing: Sendable {
@@ -10,7 +10,7 @@ public final class ChangeHearing: Sendable {
     private let expired = Atomic<Bool>(false)
     private let reason = Locked<String?>(nil)
 
-    /// Everything counts as known at `start`, since nothing is cached before.
+    /// Begins with everything known at `start`, because nothing is cached before.
     public init(since start: MonotonicInstant = .now()) {
         heardAt = Atomic(start.nanoseconds)
     }
@@ -23,7 +23,7 @@ public final class ChangeHearing: Sendable {
         reason.withLock { $0 = nil }
     }
 
-    /// Notes why changes could not be read, in words for the operator.
+    /// Notes the reason why changes could not be read, in words for the operator.
     public func failed(_ words: String) { reason.withLock { $0 = words } }
 
     /// Notes that records are not to be cached until changes are heard of again. What is cached by
@@ -38,7 +38,7 @@ public final class ChangeHearing: Sendable {
         now - MonotonicInstant(nanoseconds: heardAt.load(ordering: .relaxed))
     }
 
-    /// Why changes could not be read the last time. Nil if they could, and if the registry has not
-    /// answered.
+    /// The reason why changes could not be read the last time. Nil if they could, or if the
+    /// registry has not answered yet.
     public var failure: String? { reason.withLock { $0 } }
 }

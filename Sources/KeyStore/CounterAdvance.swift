@@ -25,9 +25,9 @@ public struct ChallengeUse: Hashable, Sendable {
 
 /// A token bucket that a key has in the counter store, so that all gateways share it (ITU-T I.371).
 public struct CounterRate: Hashable, Sendable {
-    /// A number that is the same on every gateway for limits of one name.
+    /// A number that limits of one name have on every gateway.
     public let identity: UInt64
-    /// Microseconds in which one token comes back, and in which all do.
+    /// The microseconds in which one token comes back, and in which all of them do.
     public let intervalMicroseconds: Int
     public let depthMicroseconds: Int
 
@@ -45,10 +45,10 @@ public struct CounterAdvance: Hashable, Sendable {
     /// 1 for `strict`; `window(N)` accepts counters less than N below the highest one.
     public let windowSize: Int
     public let challenge: ChallengeUse
-    /// Counters up to the registry's floor are refused even if the store knows none.
+    /// Counters up to the registry's floor are refused even if the store does not know them.
     public let floor: UInt32
-    /// Buckets that must all have a token left; each gives one, together with all the rest or not
-    /// at all. The embedded store leaves them to its process.
+    /// The buckets that must all have a token left. Each gives one if the advance is accepted, and
+    /// none otherwise. The embedded store leaves them to its process.
     public let rates: [CounterRate]
 
     /// Takes the counter of a verified assertion, which only the verifier can make: advancing
@@ -84,13 +84,13 @@ public enum CounterVerdict: Hashable, Sendable {
     case replayed
     /// The challenge was spent before with another counter: the app used it twice.
     case challengeSpent
-    /// The counter was accepted before, with another challenge: two devices hold the key, or one
-    /// was set back.
+    /// The counter was accepted before, with another challenge: two devices hold the key, or a
+    /// device was set back to an earlier state.
     case counterUsed
-    /// The counter lies below the window, or at or below the floor: whether it was accepted is not
-    /// known, or does not matter.
+    /// The counter lies below the window, or at or below the floor. Whether it was accepted before
+    /// is not known, or does not matter.
     case counterTooLow
-    /// The rate at this place among the request's is used up.
+    /// The rate at this index of the request's rates is used up.
     case rateLimited(Int, waitMilliseconds: Int)
     case revoked
     /// The challenge's life is over, by the store's clock.
@@ -104,6 +104,7 @@ public enum CounterVerdict: Hashable, Sendable {
     case unavailable
     /// The store was not asked because a limit of this process is reached. Nothing was changed.
     case full
-    /// Sent, and no answer came: it may have been accepted. Never ask again with the same counter.
+    /// The advance was sent, but no answer came, so it may have been accepted. Never ask again with
+    /// the same counter.
     case unknown
 }

@@ -1,21 +1,21 @@
 public import AppAttest
 public import Bytes
 
-/// The counter store as one worker reaches it: what changes with each request.
+/// One worker's access to the counter store, which changes with each request.
 ///
 /// Every call is made on the worker's thread. `reply` is called once, there, and perhaps before the
 /// call returns.
 public protocol CounterStore: AnyObject {
-    /// Whether other gateways use the same store.
+    /// True if other gateways use the same store.
     var isShared: Bool { get }
 
     /// True if the store can be asked now.
     var isAvailable: Bool { get }
 
-    /// Why it cannot be asked, for the event log.
+    /// The reason why it cannot be asked, for the event log.
     var failureText: String { get }
 
-    /// Has it tell `observer` what happens, from now on. To be called before the worker runs.
+    /// Has it inform `observer` from now on. To be called before the worker runs.
     func report(to observer: CounterStoreObserver)
 
     /// The time by which a challenge with this id, for this key or for any, is judged. Nil before
@@ -26,7 +26,7 @@ public protocol CounterStore: AnyObject {
     /// another worker has learned of another incarnation since.
     func sealingMoment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
 
-    /// Whether such a challenge, sealed under `incarnation`, may be good although that is not the
+    /// True if such a challenge, sealed under `incarnation`, may be good although that is not the
     /// incarnation of ``moment(keyID:challenge:)``. Then the store has to be asked.
     func mayHaveBegun(_ incarnation: Incarnation, keyID: KeyID?, challenge: Bytes16) -> Bool
 
@@ -39,7 +39,8 @@ public protocol CounterStore: AnyObject {
     /// Accepts the counter and spends the challenge, or neither.
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
 
-    /// Does so where the store answers at once; nil, and nothing is done, where one has to wait.
+    /// Does the same if the store can answer at once. Nil if the caller would have to wait; then
+    /// nothing was done.
     func advanceAtOnce(_ request: CounterAdvance) -> CounterVerdict?
 
     /// Counts together with other gateways; the reply is nil if nothing is known. A store that is
@@ -55,11 +56,11 @@ public protocol CounterStore: AnyObject {
     /// time for which the token is remembered.
     func isTokenSpent(_ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void)
 
-    /// Forgets what has expired, where the store does not do so by itself. For a slow timer of one
+    /// Forgets what has expired, if the store does not do so by itself. For a slow timer of one
     /// worker.
     func sweep()
 
-    /// Settles what is in flight and lets go of the store for good.
+    /// Settles what is in flight, then lets go of the store for good.
     func close()
 }
 
@@ -82,13 +83,15 @@ extension CounterStore {
 
 /// The callbacks by which a counter store informs its worker, on the worker's thread.
 public struct CounterStoreObserver {
-    /// Whether the store can be asked, whenever that changes; none can before it says so.
+    /// Called with whether the store can be asked, whenever that changes. Until the first call it
+    /// cannot.
     public let availabilityChanged: (Bool) -> Void
     /// The store may have forgotten what it accepted, while this process goes on.
     public let lost: () -> Void
-    /// So many accepted requests are not known to be on as many servers as they should be.
+    /// Called with the number of accepted requests that are not known to be on as many servers as
+    /// they should be.
     public let unconfirmed: (Int) -> Void
-    /// The store is there and does not do what it is asked, for this reason. Told each time.
+    /// The store answered, but did not do what it was asked, for this reason. Called each time.
     public let refused: (String) -> Void
 
     public init(

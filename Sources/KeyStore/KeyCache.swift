@@ -5,7 +5,7 @@ public import Crypto
 /// The part of a key record that the request path needs.
 public struct CachedKey: Hashable, Sendable {
     public var publicKey: P256PublicKey
-    /// Index into the app table given to the cache; nil if the app is no longer configured.
+    /// The index into the app table given to the cache; nil if the app is no longer configured.
     public var appIndex: Int?
     public var environment: AttestEnvironment
     public var status: KeyStatus
@@ -35,8 +35,8 @@ public struct CachedKey: Hashable, Sendable {
 
 /// One worker's records of the keys used most recently: bounded, every step O(1).
 ///
-/// About 130 bytes an entry in a few flat arrays, which grow as the cache fills; only records with
-/// extension data of iOS 27 cost more. Knows nothing of keys that do not exist.
+/// An entry takes about 130 bytes in a few flat arrays, which grow as the cache fills; only records
+/// with extension data of iOS 27 take more. The cache knows nothing of keys that do not exist.
 public struct KeyCache: ~Copyable {
     /// The rarely present part of a record.
     private struct Details {
@@ -47,7 +47,7 @@ public struct KeyCache: ~Copyable {
     /// The small fields of a record in twelve bytes.
     private struct Marks {
         var counterFloor: UInt32
-        /// ``noMetric`` where it is not known.
+        /// ``noMetric`` if it is not known.
         var riskMetric: UInt32
         var appIndex: UInt16
         var environment: UInt8
@@ -92,7 +92,8 @@ public struct KeyCache: ~Copyable {
         return indexes
     }
 
-    /// Another app table, after a reload: forgets every record, whose indexes mean nothing now.
+    /// Takes another app table after a reload. Forgets every record, because their indexes mean
+    /// nothing now.
     public mutating func replaceApps(_ apps: [String]) {
         clear()
         self.apps = apps
@@ -110,7 +111,7 @@ public struct KeyCache: ~Copyable {
         return cachedKey(at: position)
     }
 
-    /// Keeps `record`, in place of an older version or of the record unused for longest.
+    /// Keeps `record`, in place of an older version or of the record that was unused for longest.
     @discardableResult
     public mutating func insert(_ record: KeyRecord) -> CachedKey {
         if let position = index.position(of: record.keyID, in: keys) {
@@ -149,7 +150,7 @@ public struct KeyCache: ~Copyable {
             deviceBits: record.deviceBits)
     }
 
-    /// No counter of these keys up to the given one is accepted any more.
+    /// Raises floors: no counter of these keys up to the given one is accepted any more.
     public mutating func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
         for floor in floors {
             guard let position = index.position(of: floor.keyID, in: keys) else { continue }
@@ -157,7 +158,7 @@ public struct KeyCache: ~Copyable {
         }
     }
 
-    /// Forgets what others changed.
+    /// Forgets records that others have changed.
     public mutating func invalidate(_ changed: [KeyID]) {
         for keyID in changed {
             if let position = index.position(of: keyID, in: keys) { remove(Int32(position)) }
@@ -217,7 +218,7 @@ public struct KeyCache: ~Copyable {
 
     // MARK: places and their order
 
-    /// A place of its own for a new record, the arrays growing by one where none is free.
+    /// Takes a place for a new record. The arrays grow by one if none is free.
     private mutating func takePlace() -> Int32 {
         if firstFree >= 0 {
             let place = firstFree

@@ -1,8 +1,9 @@
 public import AppAttest
 import Bytes
 
-/// The number of the last thing that concerned a key, for groups of keys: a few bytes in place of a
-/// number for each key, and a key of the same group may count as concerned, too.
+/// The number of the last event that concerned a key, kept for groups of keys: this takes a few
+/// bytes in place of a number for each key, but a key may also count as concerned by an event of
+/// its group.
 public struct KeyGroupNumbers: Sendable {
     private static let groupCount = 256
     private var numbers = [UInt64](repeating: 0, count: groupCount)

@@ -14,12 +14,12 @@ public struct ImportSummary: Hashable, Sendable {
     public init() {}
 }
 
-/// Why a record was not imported.
+/// The reason why a record was not imported.
 public enum ImportConflict: Hashable, Sendable {
     case otherPublicKey
     case otherApp
     case otherEnvironment
-    /// Known as revoked or erased: an import never makes a key usable again.
+    /// The key is known as revoked or erased: an import never makes a key usable again.
     case notActive(KeyStatus)
 }
 
@@ -55,18 +55,18 @@ extension ImportConflict {
 
 /// Puts many records into a registry, in transactions of some thousand.
 ///
-/// A key that is there already is only ever made stricter: its counter floor is raised, an active
-/// key becomes revoked where the record says so. Anything else about it that differs is a conflict,
-/// and the stored record stays. Importing the same records again changes nothing, so an import that
-/// failed half way is simply repeated.
+/// A key that is there already is only ever made stricter: its counter floor is raised, and an
+/// active key becomes revoked if the record says so. Any other difference is a conflict, and the
+/// stored record stays. Importing the same records again changes nothing, so an import that failed
+/// half way is simply repeated.
 public final class KeyImport {
-    /// Records are put into the order of their ids before they are written: random ids would touch
-    /// every page of the table again and again. In a table of ten million, 200,000 at once still
-    /// touched a page each.
+    /// The most records that are sorted by id before they are written: random ids would touch every
+    /// page of the table again and again. In a table of ten million, 200,000 at once still touched
+    /// a page each.
     private static let sortedCountMax = 1_000_000
-    /// What waits is bounded in bytes, as receipts make a record long.
+    /// The most bytes that wait, because receipts make a record long.
     private static let sortedByteCountMax = 512 * 1024 * 1024
-    /// What a record takes without its receipt, with its share of the array's room to grow.
+    /// The bytes of a record without its receipt, with its share of the array's room to grow.
     private static let recordByteCount = 512
 
     private let administration: any RegistryAdministration
@@ -96,7 +96,7 @@ public final class KeyImport {
         }
     }
 
-    /// Writes what waits. Everything added is durable when it returns.
+    /// Writes the records that wait. Everything added is durable when it returns.
     public func finish() throws(StoreError) -> ImportSummary {
         try write()
         return summary

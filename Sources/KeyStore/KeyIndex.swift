@@ -6,7 +6,7 @@ import Bytes
 ///
 /// Key ids are SHA-256 digests of keys that Apple vouched for, so their own bytes are hash enough.
 struct KeyIndex {
-    /// Position in the owner's array, or -1. The count is a power of two.
+    /// Positions in the caller's array, or -1. The count is a power of two.
     private var slots: [Int32]
     private var heldCount = 0
 
@@ -29,14 +29,14 @@ struct KeyIndex {
         return nil
     }
 
-    /// `keys[position]` must hold the key, which is not in the index yet.
+    /// Inserts a key. `keys[position]` must hold the key, which is not in the index yet.
     mutating func insert(_ position: Int, in keys: [KeyID]) {
         if (heldCount + 1) * 3 > slots.count * 2 { grow(keys) }
         place(Int32(position), hash: Self.hash(keys[position]))
         heldCount += 1
     }
 
-    /// `keys[position]` must still hold the key.
+    /// Removes a key. `keys[position]` must still hold it.
     mutating func remove(_ position: Int, in keys: [KeyID]) {
         guard var hole = slot(of: position, in: keys) else { return }
         let mask = slots.count - 1
@@ -55,7 +55,7 @@ struct KeyIndex {
         heldCount -= 1
     }
 
-    /// The entry at `position` is about to be found at `newPosition`.
+    /// Notes that the entry at `position` is about to move to `newPosition`.
     mutating func move(_ position: Int, to newPosition: Int, in keys: [KeyID]) {
         guard let slot = slot(of: position, in: keys) else { return }
         slots[slot] = Int32(newPosition)

@@ -1,7 +1,7 @@
 public import AppAttest
 public import Crypto
 
-/// Whether a known key may be used.
+/// The status of a known key, which decides if it may be used.
 public enum KeyStatus: String, Sendable {
     case active
     case revoked
@@ -21,7 +21,7 @@ public struct DeviceBits: Hashable, Sendable {
         self.bit1 = bit1
     }
 
-    /// 0 or 1.
+    /// The bit with this index, 0 or 1.
     public subscript(index: Int) -> Bool { index == 0 ? bit0 : bit1 }
 }
 
@@ -36,12 +36,12 @@ public struct KeyRecord: Hashable, Sendable {
     public var status: KeyStatus
     /// No counter up to this one is accepted, whatever the counter store remembers.
     public var counterFloor: UInt32
-    /// `apple_bundle_version_01` of the attestation, where there was one (iOS 27).
+    /// `apple_bundle_version_01` of the attestation, if there was one (iOS 27).
     public var bundleVersion: String?
-    /// `apple_validation_category_01` of the attestation, where there was one (iOS 27).
+    /// `apple_validation_category_01` of the attestation, if there was one (iOS 27).
     public var validationCategory: UInt32?
-    /// Roughly how many keys the app attested on this device in 30 days, as the last receipt said;
-    /// nil if Apple has not told yet.
+    /// Roughly how many keys the app attested on this device in 30 days, by the last receipt; nil
+    /// if Apple has not told yet.
     public var riskMetric: UInt32?
     /// The bits of the key's device; nil if Apple was not asked for them, or has not told.
     public var deviceBits: DeviceBits?
@@ -71,7 +71,7 @@ public struct KeyRecord: Hashable, Sendable {
         self.receiptState = receiptState
     }
 
-    /// This record with `counter` for its floor, if that is higher.
+    /// This record with `counter` as its floor, if that is higher.
     public func raised(to counter: UInt32?) -> KeyRecord {
         var record = self
         record.counterFloor = max(counterFloor, counter ?? 0)

@@ -1,26 +1,26 @@
 public import AppAttest
 public import Bytes
 
-/// A user as the stores know him: an HMAC of what the operator calls him (``Pseudonyms``).
+/// A user as the stores know them: an HMAC of the operator's name for the user (``Pseudonyms``).
 public struct UserPseudonym: Hashable, Sendable {
     public let value: Bytes16
 
     public init(value: Bytes16) { self.value = value }
 }
 
-/// A key was used for a user.
+/// A use of a key for a user.
 public struct KeySighting: Hashable, Sendable {
     /// The number of users that are remembered of one key, those seen last: a family shares a
     /// tablet, not more. So a client that invents users cannot fill the registry.
     public static let userCountMax = 8
-    /// Keys of one user are counted so far.
+    /// The number up to which the keys of one user are counted.
     public static let keyCountMax = 1000
 
     public let keyID: KeyID
     public let user: UserPseudonym
     /// The time of the use, in milliseconds since 1970-01-01T00:00:00Z.
     public let milliseconds: Int64
-    /// Keys that were not used for the user since then do not count; likewise.
+    /// The time since which a key must have been used for the user to count; likewise.
     public let countedSince: Int64
 
     public init(keyID: KeyID, user: UserPseudonym, milliseconds: Int64, countedSince: Int64) {
@@ -31,15 +31,15 @@ public struct KeySighting: Hashable, Sendable {
     }
 }
 
-/// The user for whom a key was used last, and his keys.
+/// The user for whom a key was used last, and that user's keys.
 public struct UserKeys: Hashable, Sendable {
     public let user: UserPseudonym
     /// The time at which this key was first used for the user, in milliseconds since
     /// 1970-01-01T00:00:00Z.
     public let firstSeen: Int64
-    /// His keys, this one among them; ``KeySighting/keyCountMax`` at most.
+    /// The number of the user's keys, including this one; ``KeySighting/keyCountMax`` at most.
     public let keyCount: Int
-    /// He had another key before this one.
+    /// True if the user had another key before this one.
     public let hasEarlierKey: Bool
 
     public init(user: UserPseudonym, firstSeen: Int64, keyCount: Int, hasEarlierKey: Bool) {

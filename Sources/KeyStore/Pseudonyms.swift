@@ -5,8 +5,8 @@ import Crypto
 /// Makes the names that stand for keys and users where their own must not appear: HMACs, which
 /// cannot be made, told apart from noise, or reversed without the secret.
 ///
-/// Those of keys are short, because they are for logs: 64 bits, of which two among ten million are
-/// the same by a chance of 1 to 370,000.
+/// Those of keys are short, because they are for logs: 64 bits. The chance that two of ten million
+/// keys have the same is 1 to 370,000.
 public struct Pseudonyms: Sendable {
     private struct Generation: Sendable {
         let keys: HMACKey
@@ -27,7 +27,8 @@ public struct Pseudonyms: Sendable {
             Pseudonym(value: HMACSHA256.authenticate(keyID.digest, key: keys).word0)
         }
 
-        /// Long, because it is for stores: two users must never be one.
+        /// The pseudonym of a user. It is long because it is for stores, in which two users must
+        /// never be one.
         func pseudonym(ofUser name: Span<UInt8>) -> UserPseudonym {
             let code = HMACSHA256.authenticate(name, key: users)
             return UserPseudonym(value: Bytes16(word0: code.word0, word1: code.word1))
@@ -36,8 +37,9 @@ public struct Pseudonyms: Sendable {
 
     private let generations: [Generation]
 
-    /// `secrets`: 32 bytes each; the first makes pseudonyms, those of every one are recognised. Nil
-    /// for none or another length. Keys of challenges may be given: what is used is derived.
+    /// `secrets`: 32 bytes each. The first one makes pseudonyms; those of all are recognised. Nil
+    /// for none or another length. Keys of challenges may be given, because only derived keys are
+    /// used.
     public init?(secrets: [[UInt8]]) {
         guard !secrets.isEmpty, secrets.allSatisfy({ $0.count == 32 }) else { return nil }
         generations = secrets.map(Generation.init)
@@ -45,7 +47,7 @@ public struct Pseudonyms: Sendable {
 
     public func pseudonym(of keyID: KeyID) -> Pseudonym { generations[0].pseudonym(of: keyID) }
 
-    /// Whether `pseudonym` stands for `keyID`, under whichever secret.
+    /// True if `pseudonym` stands for `keyID` under any of the secrets.
     public func isPseudonym(_ pseudonym: Pseudonym, of keyID: KeyID) -> Bool {
         generations.contains { $0.pseudonym(of: keyID) == pseudonym }
     }
@@ -76,7 +78,7 @@ public struct Pseudonyms: Sendable {
     }
 }
 
-/// Stands for a key: 16 hexadecimal digits.
+/// The name that stands for a key: 16 hexadecimal digits.
 public struct Pseudonym: Hashable, Sendable, CustomStringConvertible {
     public let value: UInt64
 

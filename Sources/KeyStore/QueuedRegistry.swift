@@ -1,7 +1,7 @@
 public import AppAttest
 public import Bytes
 
-/// A registry whose calls go into a queue, for a thread of its own to take.
+/// A registry whose calls go into a queue, from which its own thread takes them.
 public protocol QueuedRegistry: Registry {
     var queue: RegistryQueue { get }
 }

@@ -2,29 +2,29 @@ public import AppAttest
 
 /// The outcome of the last attempt to renew a receipt.
 public enum RenewalOutcome: String, CaseIterable, Sendable {
-    /// Apple gave a new one, which verified.
+    /// Apple gave a new receipt, which was verified.
     case renewed
-    /// 304: there is no newer one yet.
+    /// 304: there is no newer receipt yet.
     case tooEarly = "too_early"
     /// 400 `Incorrect Environment`: not tried again.
     case wrongEnvironment = "wrong_environment"
     /// 400 `Bad Payload`: not tried again.
     case badPayload = "bad_payload"
-    /// 401: Apple does not take our token; nothing is known of the receipt.
+    /// 401: Apple does not accept our token. This says nothing about the receipt.
     case unauthorized
-    /// 404: older than 30 days, or Apple does not know it.
+    /// 404: the receipt is older than 30 days, or Apple does not know it.
     case notFound = "not_found"
     /// 429.
     case throttled
     /// 5xx.
     case serverError = "server_error"
-    /// No answer, or one that was cut off.
+    /// There was no answer, or one that was cut off.
     case unreachable
-    /// An answer of no kind that is known.
+    /// An answer of an unknown kind.
     case unexpected
-    /// A receipt that does not verify, or is another key's: not kept.
+    /// Apple's receipt does not verify, or belongs to another key; it is not kept.
     case receiptInvalid = "receipt_invalid"
-    /// 404, and its time has run out: not tried again.
+    /// 404, and the receipt has expired: not tried again.
     case expired
 
     /// The code that stores keep. It never changes its meaning.
@@ -61,14 +61,14 @@ public struct ReceiptState: Hashable, Sendable {
     /// import, or from a version that kept only receipts.
     public var kind: ReceiptFields.Kind?
     public var createdAt: Int64?
-    /// Apple has no newer one before.
+    /// Apple gives no newer receipt before this time.
     public var notBefore: Int64?
     public var expiresAt: Int64?
     /// The time at which to send the receipt to Apple, or nil if it is no longer sent.
     public var dueAt: Int64?
     public var lastOutcome: RenewalOutcome?
     public var attemptedAt: Int64?
-    /// Attempts in a row that brought nothing.
+    /// The number of attempts in a row that brought nothing.
     public var failureCount: UInt32
 
     public init(

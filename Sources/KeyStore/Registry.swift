@@ -2,7 +2,7 @@ public import AppAttest
 public import Bytes
 package import Crypto
 
-/// A store did not do what was asked; nothing is known to have changed.
+/// The failure of a store to do what was asked. Nothing is known to have changed.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The failure in words for the operator and, if known, what to do about it. It never holds key
     /// material.
@@ -11,8 +11,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Kind: Hashable, Sendable {
         /// The store failed.
         case failure
-        /// The store was not asked, because as many requests wait for it as may. Strangers can
-        /// bring that about.
+        /// The store was not asked, because too many requests wait for it. Strangers can bring that
+        /// about.
         case queueFull
         /// A counter was not written, because the registry's log is as long as it may be.
         case logFull
@@ -41,7 +41,7 @@ public enum EnrolmentOutcome: Hashable, Sendable {
 }
 
 extension EnrolmentOutcome {
-    /// The outcome for a key that the registry already knows in this state.
+    /// The outcome of enrolling a key again that the registry already knows in this state.
     package static func again(
         _ record: KeyRecord, status: KeyStatus, publicKey: P256PublicKey?
     ) -> Result<EnrolmentOutcome, StoreError> {
@@ -68,7 +68,8 @@ public enum DurableOutcome: Hashable, Sendable {
 
 /// The knowledge of a registry about a key without waiting.
 public enum KeyAtHand: Hashable, Sendable {
-    /// What ``Registry/find(_:)`` would say, too: the record, nil for an unknown key.
+    /// The result that ``Registry/find(_:)`` would have, too: the record, or nil for an unknown
+    /// key.
     case read(KeyRecord?)
     /// The caller has to ask, and to wait.
     case notAtHand
@@ -90,9 +91,9 @@ public struct RegistryLookUp: Sendable {
 /// Keys changed by another process, such as a gateway or a command: caches must forget them.
 public enum RegistryChange: Hashable, Sendable {
     case keys([KeyID])
-    /// Too many to name.
+    /// Too many keys to name.
     case everything
-    /// All of them: the store itself is another one.
+    /// All keys: the store itself was replaced.
     case replaced
 }
 
@@ -101,16 +102,16 @@ public enum RegistryChange: Hashable, Sendable {
 /// Every call returns at once; `reply` runs later, once, on a thread of the registry's own, and
 /// must only hand the result over (to a worker's mailbox).
 public protocol Registry: RenewalStore, SharedState {
-    /// Looks up the parts of records that requests need: all but receipts and what is known about
-    /// those. Nil for an unknown key. Erased keys are returned with that status. A registry with a
-    /// thread of its own wakes it once for all.
+    /// Looks up the parts of records that requests need: all but receipts and their state. Nil for
+    /// an unknown key. Erased keys are returned with that status. A registry with a thread of its
+    /// own wakes it once for all look-ups.
     func find(_ lookUps: [RegistryLookUp])
 
-    /// Whether ``readAtHand(_:)`` is worth a try.
+    /// True if ``readAtHand(_:)`` is worth a try.
     var hasKeysAtHand: Bool { get }
 
-    /// Looks up keys as ``find(_:)`` does, now and on the caller's thread, as far as nothing has to
-    /// be waited for: no disk, no lock, no other machine. One result for each, in their order.
+    /// Looks up keys as ``find(_:)`` does, now and on the caller's thread, as far as that needs no
+    /// disk, no lock and no other machine. One result for each, in their order.
     func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand]
 
     /// Stores a new key. `challenge` is the id of the attestation challenge that it answers: one
@@ -124,27 +125,28 @@ public protocol Registry: RenewalStore, SharedState {
         _ keyID: KeyID, counter: UInt32,
         reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void)
 
-    /// The user for whom the key was used last; nil if it was used for none. Of his keys those
-    /// count that were used since `countedSince`, milliseconds since 1970.
+    /// The user for whom the key was used last; nil if it was used for none. The user's keys count
+    /// if they were used since `countedSince`, in milliseconds since 1970.
     func findUser(
         of keyID: KeyID, countedSince: Int64,
         reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void)
 
-    /// Notes for whom a key was used. Nil if the key is not active (any more): nothing is noted.
+    /// Notes the user for whom a key was used. Nil if the key is not active (any more): then
+    /// nothing is noted.
     func note(
         _ sighting: KeySighting,
         reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void)
 
-    /// Keeps what Apple says of the device of a key, and tells every cache. False if the key is not
-    /// known, or erased: nothing is kept. Replies after the commit.
+    /// Keeps Apple's bits of the device of a key, and tells every cache. False, and nothing is
+    /// kept, if the key is not known, or erased. Replies after the commit.
     func keep(
         _ bits: DeviceBits, of keyID: KeyID,
         reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void)
 
-    /// Forgets, lazily, for whom keys were used before `milliseconds` since 1970 and not since.
+    /// Forgets, lazily, users for whom a key was last used before `milliseconds` since 1970.
     func forgetUsers(before milliseconds: Int64)
 
-    /// Raises counter floors, those of keys that it knows. Replies after the commit.
+    /// Raises the counter floors of the keys that the registry knows. Replies after the commit.
     func raiseFloors(
         _ floors: [(keyID: KeyID, counter: UInt32)],
         reply: @escaping @Sendable (Result<Void, StoreError>) -> Void)
@@ -162,7 +164,7 @@ public protocol Registry: RenewalStore, SharedState {
     /// Called on a thread of the registry whenever keys were changed by another process.
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void)
 
-    /// Ends the registry's thread after what was asked before is done.
+    /// Ends the registry's thread after everything asked before is done.
     func close()
 }
 

@@ -1,7 +1,7 @@
 public import AppAttest
 import Bytes
 
-/// Which keys an operator asks for.
+/// The keys that an operator asks for.
 public struct KeyFilter: Hashable, Sendable {
     public var appID: String?
     public var environment: AttestEnvironment?
@@ -16,7 +16,7 @@ public struct KeyFilter: Hashable, Sendable {
 /// The outcome of a revocation or an erasure.
 public enum AdministrationOutcome: Hashable, Sendable {
     case done
-    /// The key was that already, or erased.
+    /// The key had that status already, or is erased.
     case unchanged
     case unknownKey
 
@@ -37,7 +37,7 @@ public enum RenewalOrderOutcome: Hashable, Sendable {
     /// The receipt was already due by then.
     case wasDue
     case noReceipt
-    /// Revoked or erased.
+    /// The key is revoked or erased.
     case notActive
     case unknownKey
 
@@ -54,7 +54,7 @@ public enum RenewalOrderOutcome: Hashable, Sendable {
 }
 
 extension AuditNote {
-    /// The note of an order to renew receipts: which key, if it was one, and how many are due now.
+    /// The note of an order to renew receipts: the key, if it was one, and how many are due now.
     package init(renewing keyIDs: [KeyID], _ outcomes: [RenewalOrderOutcome]) {
         let dueCount = outcomes.count { if case .due = $0 { true } else { false } }
         self.init(
@@ -71,7 +71,8 @@ extension AuditNote {
             detail: "added \(summary.addedCount), made stricter \(summary.tightenedCount)")
     }
 
-    /// The note of a user who was forgotten. It has no name: that would not be forgetting.
+    /// The note of a user who was forgotten. It does not name the user, who would otherwise not be
+    /// forgotten.
     package init(forgettingUserOf keyCount: Int) {
         self.init(
             .eraseUser, "", outcome: "done",
@@ -79,7 +80,7 @@ extension AuditNote {
     }
 }
 
-/// A server of a registry that did not tell whether it is the primary by now.
+/// A server of a registry that did not tell if it is the primary by now.
 public struct UnaskedServer: Hashable, Sendable, CustomStringConvertible {
     public let address: String
     public let reason: StoreError
@@ -94,7 +95,7 @@ public struct UnaskedServer: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Keys of one app, environment and status.
+/// The number of keys of one app, environment and status.
 public struct KeyCount: Hashable, Sendable {
     public let appID: String
     public let environment: AttestEnvironment
@@ -111,14 +112,14 @@ public struct KeyCount: Hashable, Sendable {
     }
 }
 
-/// The registry by hand, for the `keys` command: synchronous, beside gateways that run, which hear
-/// of every change. One thread.
+/// The access to a registry by hand, for the `keys` command: synchronous, beside gateways that run,
+/// which hear of every change. Belongs to one thread.
 public protocol RegistryAdministration: AnyObject {
     /// The author of the changes. Each leaves an entry in the audit log, in the transaction that
     /// makes it. Nil leaves none.
     var author: AuditAuthor? { get set }
 
-    /// Adds what was done elsewhere to the audit log. Durable when it returns.
+    /// Adds an action that was done elsewhere to the audit log. Durable when it returns.
     func append(_ note: AuditNote) throws(StoreError)
 
     /// One page of the audit log, the newest entry first.
@@ -146,7 +147,7 @@ public protocol RegistryAdministration: AnyObject {
     /// The users for whom the key was used, the last one first.
     func users(of keyID: KeyID) throws(StoreError) -> [KeyUser]
 
-    /// Which keys were used for the user.
+    /// The uses of keys for the user.
     func keys(of user: UserPseudonym) throws(StoreError) -> [KeyUser]
 
     /// Forgets which keys were used for the user. Durable when it returns.
@@ -156,7 +157,7 @@ public protocol RegistryAdministration: AnyObject {
     /// is lost and what is read is old.
     var unaskedServers: [UnaskedServer] { get }
 
-    /// How many keys there are of each kind.
+    /// The number of keys of each kind.
     func counts() throws(StoreError) -> [KeyCount]
 
     /// Reads the value under a name that gateways share.
@@ -168,7 +169,7 @@ public protocol RegistryAdministration: AnyObject {
         _ write: SharedWrite, noting note: AuditNote?
     ) throws(StoreError) -> SharedOutcome
 
-    /// Records that ``write(_:)`` is given at once, at most.
+    /// The most records that ``write(_:)`` takes at once.
     var transactionCountMax: Int { get }
 
     /// Writes some records in one transaction, by the rules of ``KeyImport``.
@@ -176,7 +177,7 @@ public protocol RegistryAdministration: AnyObject {
 }
 
 extension RegistryAdministration {
-    /// Writes what is no operator's change.
+    /// Writes a value without a note in the audit log, because the change is not an operator's.
     public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
         try writeShared(write, noting: nil)
     }
@@ -184,15 +185,16 @@ extension RegistryAdministration {
     /// Empty: a registry in one place has no other servers.
     public var unaskedServers: [UnaskedServer] { [] }
 
-    /// Begins an import; `onConflict` hears of each record that was not taken, once its neighbours
-    /// are committed; `onWritten` hears after each transaction how many records are written.
+    /// Begins an import. `onConflict` is called with each record that was not taken, once its
+    /// neighbours are committed; `onWritten` is called after each transaction with the number of
+    /// records written.
     public func beginImport(
         onConflict: @escaping (KeyID, ImportConflict) -> Void = { _, _ in },
         onWritten: @escaping (Int) -> Void = { _ in }
     ) -> KeyImport { KeyImport(self, onConflict, onWritten) }
 
-    /// Hands over every key that fits, page by page, receipts included; `countMax` is ignored. Keys
-    /// that change meanwhile appear as they were or as they are; none appears twice.
+    /// Hands over every key that `filter` selects, page by page, receipts included; `countMax` is
+    /// ignored. Keys that change meanwhile appear as they were or as they are; none appears twice.
     public func export<Failure: Error>(
         _ filter: KeyFilter, _ body: (KeyRecord) throws(Failure) -> Void
     ) throws(ExportError<Failure>) {
@@ -214,7 +216,7 @@ extension RegistryAdministration {
     }
 }
 
-/// Why an export ended early.
+/// The reason why an export ended early.
 public enum ExportError<Failure: Error>: Error {
     case store(StoreError)
     /// The receiver's own error.

@@ -1,7 +1,8 @@
 public import EventLoop
 import Synchronization
 
-/// How long the write-ahead log of a registry in a file is, and who keeps it from being emptied.
+/// The length of the write-ahead log of a registry in a file, and the process that keeps it from
+/// being emptied.
 ///
 /// The registry's writer notes it, and any thread reads it.
 public final class RegistryLog: Sendable {
@@ -12,18 +13,19 @@ public final class RegistryLog: Sendable {
     /// A backup or an import rightly holds the log for a moment longer.
     public static let patience = Duration.seconds(2)
 
-    /// Beyond this length no counters are written to it: those of requests are refused, and others
-    /// wait where they are.
+    /// The length beyond which no counters are written to the log: those of requests are refused,
+    /// and others wait where they are.
     public let byteCountMax: Int
     private let length = Atomic(0)
-    /// In monotonic nanoseconds; 0 while the log is not beyond ``noticedByteCount``.
+    /// The time since which the log is beyond ``noticedByteCount``, in monotonic nanoseconds; 0 if
+    /// it is not.
     private let grownAt = Atomic<UInt64>(0)
     private let obstacle = Locked<String?>(nil)
 
     public init(byteCountMax: Int) { self.byteCountMax = byteCountMax }
 
-    /// Notes the length. `obstacle`: why the log cannot be emptied, in words for the operator; nil
-    /// if that is not known.
+    /// Notes the length. `obstacle`: the reason why the log cannot be emptied, in words for the
+    /// operator; nil if that is not known.
     public func note(byteCount: Int, obstacle: String?, at now: MonotonicInstant) {
         length.store(byteCount, ordering: .relaxed)
         self.obstacle.withLock { $0 = obstacle }
@@ -34,25 +36,25 @@ public final class RegistryLog: Sendable {
         }
     }
 
-    /// The length of what is in the log. Its file may be longer, because SQLite uses it again.
+    /// The length of the log's content. Its file may be longer, because SQLite uses it again.
     public var byteCount: Int { length.load(ordering: .relaxed) }
 
     /// True if no counters are written.
     public var isFull: Bool { byteCount >= byteCountMax }
 
-    /// Why counters are refused, for a log that ``isFull``.
+    /// The reason why counters are refused while ``isFull``.
     public var refusal: StoreError {
         StoreError(
             "registry: its log (-wal) is as long as limits.registry_log allows: \(reason)",
             kind: .logFull)
     }
 
-    /// Why the log is not emptied, in words for the operator.
+    /// The reason why the log is not emptied, in words for the operator.
     public var reason: String {
         obstacle.withLock { $0 } ?? "a process that cannot be seen from here reads the registry"
     }
 
-    /// Whether the log has been beyond ``noticedByteCount`` for longer than ``patience``.
+    /// True if the log has been beyond ``noticedByteCount`` for longer than ``patience``.
     public func isGrown(at now: MonotonicInstant) -> Bool {
         let start = grownAt.load(ordering: .relaxed)
         guard start > 0 else { return false }

@@ -99,22 +99,23 @@ public final class RegistryQueue: Sendable {
         /// Writes that are not waited for.
         var floors: [RegistryOperation] = []
         var isClosing = false
-        /// Why nothing is taken any more.
+        /// The reason why nothing is taken any more.
         var refusal: StoreError?
         var changeHandlers: [@Sendable (RegistryChange) -> Void] = []
     }
 
     public let operationCountMax: Int
-    /// Kept by the thread that calls ``notify(_:)``.
+    /// The knowledge of changes by others. The thread that calls ``notify(_:)`` keeps it up to
+    /// date.
     public let hearing = ChangeHearing()
     private let writesApart: Bool
     private let contents = Locked(Contents())
-    /// Rung for what waits; where writes are taken apart, for look-ups.
+    /// Rung for every operation that waits; only for look-ups if writes have a thread of their own.
     public let bell: Mailbox<Wake>
     /// Rung for writes.
     public let writeBell: Mailbox<Wake>
 
-    /// `writesApart`: another thread takes the writes, and of them as many may wait as of look-ups.
+    /// `writesApart`: another thread takes the writes. As many of them may wait as look-ups.
     public init(operationCountMax: Int, writesApart: Bool = false) throws(IOError) {
         self.operationCountMax = operationCountMax
         self.writesApart = writesApart
@@ -141,7 +142,7 @@ public final class RegistryQueue: Sendable {
         if refused.count < lookUps.count { _ = bell.post(Wake()) }
     }
 
-    /// Adds `operation`, or returns why not.
+    /// Adds `operation`, or returns the reason why it is not taken.
     private func refusal(
         adding operation: RegistryOperation, to contents: inout Contents
     ) -> StoreError? {
@@ -205,8 +206,8 @@ public final class RegistryQueue: Sendable {
         }
     }
 
-    /// Floors go to so many writes of a thread's turn, so that the next one who waits for a write
-    /// does not wait for all of them.
+    /// The number of writes in a thread's turn that raise floors. The next request that waits for a
+    /// write then does not wait for all floors.
     private static let floorsPerTurn = 4
 
     /// Takes the next writes for the thread that takes nothing else. Floors come last and, unless

@@ -1,7 +1,7 @@
 public import AppAttest
 public import Crypto
 
-/// Receipts that Apple is asked about at one host, in the name of one app.
+/// Receipts about which Apple is asked at one host, in the name of one app.
 public struct ReceiptGroup: Hashable, Sendable {
     public let appID: String
     public let environment: AttestEnvironment
@@ -15,10 +15,10 @@ public struct ReceiptGroup: Hashable, Sendable {
     public var teamID: String { String(appID.prefix { $0 != "." }) }
 }
 
-/// Receipts of one group whose time has come.
+/// A query for receipts of one group that are due.
 public struct DueReceiptQuery: Hashable, Sendable {
     public var group: ReceiptGroup
-    /// Due by then; seconds since 1970.
+    /// The time by which they are due, in seconds since 1970.
     public var dueBy: Int64
     public var countMax: Int
 
@@ -29,7 +29,7 @@ public struct DueReceiptQuery: Hashable, Sendable {
     }
 }
 
-/// A receipt of an active key that is due, and what it takes to judge the answer.
+/// A receipt of an active key that is due, with the facts needed to judge the answer.
 public struct DueReceipt: Hashable, Sendable {
     public let keyID: KeyID
     public let publicKey: P256PublicKey
@@ -57,7 +57,7 @@ public struct DueReceipt: Hashable, Sendable {
 
 /// The backlog of the renewal.
 public struct ReceiptBacklog: Hashable, Sendable {
-    /// How many receipts are due, up to ``countMax``.
+    /// The number of receipts that are due, up to ``countMax``.
     public var dueCount: Int
     /// The time at which the first of all receipts is, or was, due.
     public var firstDueAt: Int64?
@@ -75,14 +75,14 @@ public struct ReceiptBacklog: Hashable, Sendable {
 /// A change that a renewal makes to a key.
 public struct RenewalWrite: Hashable, Sendable {
     public var keyID: KeyID
-    /// The due time as it was read. If it is another by now (another gateway has renewed the
-    /// receipt, or the key was revoked or erased), nothing is changed.
+    /// The due time as it was read. If it has changed (another gateway has renewed the receipt, or
+    /// the key was revoked or erased), nothing is written.
     public var dueAt: Int64
     /// The new receipt, or nil to keep the old one.
     public var receipt: [UInt8]?
     /// The new risk metric, or nil to keep the old one.
     public var riskMetric: UInt32?
-    /// Whether the metric is another than the one that was read, so that caches must hear of it.
+    /// True if the metric differs from the one that was read, so that caches must hear of it.
     public var isNews: Bool
     public var state: ReceiptState
 
@@ -116,7 +116,7 @@ public struct FencedRenewals: Hashable, Sendable {
 
 /// The result of looking for receipts that no gateway renews.
 public struct AdoptedReceipts: Hashable, Sendable {
-    /// How many of them are due now.
+    /// The number of them that are due now.
     public var count: Int
     /// The last key that was looked at; nil if none is left.
     public var last: KeyID?
@@ -130,7 +130,7 @@ public struct AdoptedReceipts: Hashable, Sendable {
 /// The receipts of a registry, for their renewal. An index leads to those that are due, so that the
 /// others need not be read. `reply` runs as those of ``Registry`` do.
 public protocol RenewalStore: AnyObject, Sendable {
-    /// The receipts that are due for longest, oldest first.
+    /// The receipts that have been due for longest, oldest first.
     func dueReceipts(
         _ query: DueReceiptQuery,
         reply: @escaping @Sendable (Result<[DueReceipt], StoreError>) -> Void)
@@ -139,9 +139,9 @@ public protocol RenewalStore: AnyObject, Sendable {
         _ group: ReceiptGroup, now: Int64,
         reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
 
-    /// Looks at `countMax` keys behind `after`. A receipt of which nothing is known came from a
-    /// gateway of an earlier version, which ran beside this one and knew nothing of renewals: it is
-    /// due from now on.
+    /// Looks at `countMax` keys behind `after`. A receipt without any state came from a gateway of
+    /// an earlier version, which ran beside this one and knew nothing of renewals. It is made due
+    /// now.
     func adoptReceipts(
         after: KeyID?, countMax: Int,
         reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void)

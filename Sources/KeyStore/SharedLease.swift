@@ -1,6 +1,6 @@
 public import EventLoop
 
-/// One gateway's side of a lease: work that one gateway at a time shall do.
+/// One gateway's side of a lease on work that only one gateway at a time may do.
 ///
 /// The holder renews the lease after a third of its life. It counts that life on its own monotonic
 /// clock from before each write was sent, while the store counts from when it was written, so the
@@ -14,17 +14,18 @@ public import EventLoop
 /// answer.
 public struct SharedLease: Sendable {
     public let name: String
-    /// Tells holders apart: of a gateway's start, not of its machine.
+    /// The bytes that tell holders apart. They belong to one start of a gateway, not to its
+    /// machine.
     public let holder: [UInt8]
-    /// Another one counts from the next write on.
+    /// The life of the lease. A new value counts from the next write on.
     public var lifetime: Duration
 
     private var known: SharedEntry?
     /// The end of the lease as its holder reckons it; nil if this gateway does not hold it.
     private var heldUntil: MonotonicInstant?
-    /// Before that ``write(at:)`` has nothing to write; nil before the first one.
+    /// The time before which ``write(at:)`` has nothing to write; nil before the first one.
     public private(set) var nextWrite: MonotonicInstant?
-    /// When the write that is under way was sent.
+    /// The time at which the write that is under way was sent.
     private var sentAt: MonotonicInstant?
 
     /// `holder`: random bytes made at the start.
@@ -55,8 +56,8 @@ public struct SharedLease: Sendable {
         return write(.zero)
     }
 
-    /// Takes the answer to the last ``write(at:)``, or to a ``release(at:)``, which leaves nothing
-    /// to hold.
+    /// Takes the answer to the last ``write(at:)``, or to a ``release(at:)``, after which nothing
+    /// is held.
     public mutating func answered(
         _ result: Result<SharedOutcome, StoreError>, at now: MonotonicInstant
     ) {
@@ -64,7 +65,8 @@ public struct SharedLease: Sendable {
         self.sentAt = nil
         nextWrite = now + lifetime / 3
         guard case .success(let outcome) = result else {
-            // Perhaps written, perhaps not: held for as long as before, and soon tried again.
+            // Perhaps it was written: the lease is held for as long as before, and soon tried
+            // again.
             nextWrite = now + lifetime / 10
             return
         }
@@ -74,7 +76,7 @@ public struct SharedLease: Sendable {
             heldUntil = sentAt + lifetime * 19 / 20
             nextWrite = sentAt + lifetime / 3
         } else if isAlive, known?.value == holder, let expiresAt = known?.expiresAt {
-            // A write whose answer was lost: its life is known from the store's own clock.
+            // The answer to an own write was lost. Its life is known from the store's own clock.
             let left = Duration.milliseconds(expiresAt - outcome.reading.now)
             heldUntil = sentAt + min(left, lifetime) * 19 / 20
             nextWrite = now
@@ -83,8 +85,8 @@ public struct SharedLease: Sendable {
         }
     }
 
-    /// The write of the lease. The holder replaces what it wrote itself; for others only an ended
-    /// life counts.
+    /// The write of the lease. The holder replaces its own value; another gateway may replace it
+    /// only after its life has ended.
     private func write(_ lifetime: Duration) -> SharedWrite {
         let isOwn = known?.value == holder
         var write = SharedWrite(

@@ -1,12 +1,12 @@
-/// A small value under a name, that all gateways of one registry share.
+/// A small value under a name that all gateways of one registry share.
 public struct SharedEntry: Hashable, Sendable {
     public let name: String
     public let value: [UInt8]
     /// 1 for the first value, one more with each write.
     public let version: Int64
-    /// 1 at first, one more with each write that took the place of a value whose life had ended.
-    /// Who writes on what it read itself stays in its term. For a lease this is the number to fence
-    /// with: a later holder has a greater one.
+    /// 1 at first, one more with each write that replaced a value whose life had ended. A gateway
+    /// that writes over what it read itself stays in its term. For a lease this is the number to
+    /// fence with: a later holder has a greater one.
     public let term: Int64
     /// The end of the entry's life, in milliseconds since 1970 by the store's clock, or nil for
     /// none.
@@ -20,7 +20,7 @@ public struct SharedEntry: Hashable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// Whether its life has ended; `now` by the store's clock. It can still be read.
+    /// True if its life has ended; `now` by the store's clock. It can still be read.
     public func isExpired(at now: Int64) -> Bool { expiresAt.map { $0 <= now } ?? false }
 }
 
@@ -53,10 +53,11 @@ public struct SharedWrite: Hashable, Sendable {
     public var takesExpired = false
 
     public static let nameByteCountMax = 200
-    /// A decision and its reasons, not data: everybody reads it every few seconds.
+    /// The most bytes of a value. It is for a decision and its reasons, not for data: every gateway
+    /// reads it every few seconds.
     public static let valueByteCountMax = 16_384
-    /// The longest lifetime of values that others may take. One that says more was written while
-    /// the store's clock was ahead, and would be in the way until then.
+    /// The longest lifetime of values that others may replace. A value that says more was written
+    /// while the store's clock was ahead, and would be in the way until then.
     public static let takenLifetimeMax = Duration.seconds(3600)
 
     public init(name: String, value: [UInt8], expected: SharedEntry?, lifetime: Duration? = nil) {
@@ -66,8 +67,8 @@ public struct SharedWrite: Hashable, Sendable {
         self.lifetime = lifetime
     }
 
-    /// The entry after the write, or nil if `current` does not allow it. These are the rules of
-    /// every store.
+    /// The entry after the write, or nil if `current` does not allow it. These rules hold for every
+    /// store.
     public func entry(over current: SharedEntry?, at now: Int64) -> SharedEntry? {
         let expiresAt = lifetimeMilliseconds.map { now + $0 }
         guard let current else {
@@ -90,7 +91,7 @@ public struct SharedWrite: Hashable, Sendable {
     package var lifetimeMilliseconds: Int64? { lifetime.map(\.wholeMilliseconds) }
     package static var takenMillisecondsMax: Int64 { takenLifetimeMax.wholeMilliseconds }
 
-    /// Why no store takes it.
+    /// The reason why no store takes the write.
     package var problem: StoreError? {
         if name.isEmpty || name.utf8.count > Self.nameByteCountMax {
             return StoreError("registry: a shared value with a name of \(name.utf8.count) bytes")
@@ -107,7 +108,7 @@ public struct SharedWrite: Hashable, Sendable {
 
 /// The outcome of a write.
 public struct SharedOutcome: Hashable, Sendable {
-    /// Whether the value is there and durable.
+    /// True if the value is there and durable.
     public let isWritten: Bool
     /// The entry that is there now: the value written, or the one that was in the way.
     public let reading: SharedReading
@@ -118,7 +119,7 @@ public struct SharedOutcome: Hashable, Sendable {
     }
 }
 
-/// Small values under names, in the registry: what gateways decide together.
+/// Small values under names in the registry, for decisions that gateways make together.
 ///
 /// A write compares and sets, so of gateways that write on the same reading one succeeds and the
 /// others learn what it wrote. Values are as durable as enrolments. Times are those of the store's

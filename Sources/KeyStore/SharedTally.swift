@@ -1,17 +1,17 @@
 public import Bytes
 
-/// Something that several gateways count together in the counter store, for the half of a window
-/// that `half` numbers. What is counted may be lost with the store: it is a signal, not a promise.
+/// A count that several gateways keep together in the counter store, for the half of a window with
+/// the number `half`. It may be lost with the store: it is a signal, not a promise.
 public struct SharedTally: Hashable, Sendable {
     /// The change to make before the counts are read.
     public enum Change: Hashable, Sendable {
         /// Counts one more event.
         case event
-        /// Nothing; events are read.
+        /// Changes nothing; only reads events.
         case look
-        /// A register of a sketch is to be no less than this; 0 to read alone.
+        /// Raises a register of a sketch to at least this value; 0 only reads.
         case register(index: UInt8, rank: UInt8)
-        /// A counter of a key was accepted.
+        /// Notes that a counter of a key was accepted.
         case counter(UInt32)
     }
 
@@ -43,10 +43,10 @@ public struct CounterSpan: Hashable, Sendable {
     /// The last counter before the half, or the one before the first that was seen at all.
     public let base: UInt32
     public let highest: UInt32
-    /// How many counters were accepted.
+    /// The number of accepted counters.
     public let seenCount: UInt32
 
-    /// Nil for what no half can see.
+    /// Nil for values that no half window can have.
     public init?(base: UInt32, highest: UInt32, seenCount: UInt32) {
         guard highest > 0, base <= highest, seenCount > 0 else { return nil }
         self.base = base

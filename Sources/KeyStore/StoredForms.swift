@@ -65,7 +65,7 @@ extension ReceiptFields.Kind {
 }
 
 extension P256PublicKey {
-    /// Stands for the key of an erased record; no signature verifies with it.
+    /// The key of an erased record; no signature verifies with it.
     public static let erased = P256PublicKey(x: .zero, y: .zero)
 
     /// The two coordinates: the X9.63 form without its constant first byte.

@@ -3,37 +3,40 @@ import Bytes
 
 /// The counters of a share of the keys; only ever touched under its lock.
 ///
-/// Flat arrays, one entry a key: what a million active keys need is seven allocations a shard.
+/// Flat arrays with one entry for each key: a million active keys need seven allocations in a
+/// shard.
 struct CounterShard: Sendable {
     /// The bounds that all shards of a store share.
     struct Bounds: Sendable {
         /// How long the counters of a key are kept after its use, in milliseconds.
         var retention: Int64
-        /// Counters remembered below the highest one, in 64-bit words.
+        /// The number of counters that are remembered below the highest one, in 64-bit words.
         var ringWordCount: Int
         var spentCountPerKeyMax: Int
         var spentCountMax: Int
     }
 
     let bounds: Bounds
-    /// Nothing is accepted any more: a snapshot was taken.
+    /// True after a snapshot was taken. Nothing is accepted any more.
     private(set) var isClosed = false
     private var index = KeyIndex()
     private var keys: [KeyID] = []
     /// The highest accepted counter, or the floor the entry began with.
     private var highest: [UInt32] = []
     private var floors: [UInt32] = []
-    /// When an entry may be forgotten: no challenge lives that its key was seen with.
+    /// The time from which an entry may be forgotten: all challenges that its key was seen with
+    /// have ended.
     private var keptUntil: [Int64] = []
-    /// Challenges spent in the generation `spentEpochs` names.
+    /// The numbers of challenges spent in the generation that `spentEpochs` names.
     private var spentCounts: [UInt32] = []
     private var spentEpochs: [UInt32] = []
-    /// One bit for each counter (modulo the ring's size) accepted within a ring below the highest.
+    /// One bit for each counter (modulo the ring's size) that was accepted within a ring below the
+    /// highest.
     private var rings: [UInt64] = []
     private var spent = SpentChallenges()
     private var sweepPosition = 0
 
-    /// The latest that was ever heard: threads come with times a little apart.
+    /// The latest time that was passed in. Threads come with times a little apart.
     private var clock = Int64.min
 
     init(bounds: Bounds) { self.bounds = bounds }
@@ -47,15 +50,15 @@ struct CounterShard: Sendable {
 
     // MARK: advancing
 
-    /// All or nothing; `now` in milliseconds of the store's clock.
+    /// Advances entirely or not at all; `now` in milliseconds of the store's clock.
     mutating func advance(_ advance: CounterAdvance, keyHash: UInt64, now: Int64) -> CounterVerdict
     {
         guard !isClosed else { return .unavailable }
         clock = max(clock, now)
         spent.rotate(now: clock, lifeMilliseconds: bounds.retention)
-        // Last: the key that is asked for must not be forgotten just before it is looked up.
+        // Last, so that the key in question is not forgotten just before it is looked up.
         defer { sweep(now: clock, stepCount: 4) }
-        // By the clock that forgets it once it is spent, so never in between.
+        // By the clock that forgets spent challenges, so that none is accepted in between.
         guard advance.challenge.expiresAt > clock else { return .challengeExpired }
         let fingerprint = SpentChallenges.fingerprint(
             keyHash: keyHash, challenge: advance.challenge.id)
@@ -80,7 +83,8 @@ struct CounterShard: Sendable {
         return .accepted
     }
 
-    /// RFC 4303 section 3.4.3: nil above the window's right edge, or inside it and not seen.
+    /// The refusal by RFC 4303 section 3.4.3. Nil above the window's right edge, or inside the
+    /// window if the counter was not seen.
     private func refusal(_ advance: CounterAdvance, at entry: Int) -> CounterVerdict? {
         let counter = advance.counter
         guard counter > floors[entry] else { return .counterTooLow }
@@ -159,7 +163,7 @@ struct CounterShard: Sendable {
         }
     }
 
-    /// The last entry moves into the gap, so that the arrays stay dense.
+    /// Forgets an entry. The last entry moves into the gap, so that the arrays stay dense.
     private mutating func forget(_ entry: Int) {
         index.remove(entry, in: keys)
         let last = keys.count - 1
@@ -187,15 +191,15 @@ struct CounterShard: Sendable {
 
     // MARK: snapshot
 
-    /// From now on nothing is accepted and nothing is forgotten.
+    /// Accepts nothing and forgets nothing from now on.
     mutating func close() { isClosed = true }
 
-    /// The words of a ring that one word before them describes: most are 0 and left out, and its
-    /// bits say which are there, the first one by the lowest bit.
+    /// The number of ring words that one mask word describes. Most words are 0 and left out; the
+    /// mask's bits say which are there, the first one by the lowest bit.
     private static let maskedWordCount = 64
 
-    /// The counts, when the last spent challenge has ended, the entries and the spent challenges:
-    /// 56 to 64 bytes for most keys, and 8 for each challenge.
+    /// The shard as bytes: the counts, the time at which the last spent challenge ends, the entries
+    /// and the spent challenges. It takes 56 to 64 bytes for most keys, and 8 for each challenge.
     func encoded() -> [UInt8] {
         let fingerprints = spent.all
         var bytes: [UInt8] = []
@@ -266,7 +270,7 @@ struct CounterShard: Sendable {
         guard reader.isAtEnd else { return nil }
     }
 
-    /// False if it is not what ``appendRing(of:from:to:)`` writes.
+    /// Reads a ring. False if the bytes are not what ``appendRing(of:from:to:)`` writes.
     private mutating func readRing(
         of entry: Int, from start: Int, _ reader: inout ByteReader
     ) -> Bool {

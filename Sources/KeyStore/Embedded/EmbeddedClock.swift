@@ -6,7 +6,7 @@ import EventLoop
 /// The base is fixed when an incarnation begins: the time of day less the monotonic time, so that
 /// challenges do not tell for how long the machine has been up. Nothing asks the time of day again.
 public struct EmbeddedClock: Hashable, Sendable {
-    /// Added to monotonic milliseconds.
+    /// The number that is added to monotonic milliseconds.
     public let base: Int64
     /// The boot whose monotonic clock it is; nil if the system does not tell.
     public let boot: Bytes16?
@@ -19,7 +19,7 @@ public struct EmbeddedClock: Hashable, Sendable {
         self.nowMilliseconds = nowMilliseconds
     }
 
-    /// Begins at this moment of this machine.
+    /// A clock that begins at this moment of this machine.
     public static func now() -> EmbeddedClock {
         let monotonic = MonotonicInstant.now().milliseconds
         let wall = WallClock.now()
@@ -28,7 +28,7 @@ public struct EmbeddedClock: Hashable, Sendable {
             boot: HostSystem.bootID, nowMilliseconds: monotonic)
     }
 
-    /// Whether this clock goes on where `stopped` was left: in the same boot, and not earlier.
+    /// True if this clock goes on from where `stopped` was left: in the same boot, and not earlier.
     func continues(_ stopped: EmbeddedClock) -> Bool {
         boot != nil && boot == stopped.boot && nowMilliseconds >= stopped.nowMilliseconds
     }

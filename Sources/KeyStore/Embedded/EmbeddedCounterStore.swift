@@ -2,8 +2,8 @@ public import AppAttest
 public import Bytes
 public import EventLoop
 
-/// The counters of this process as one worker reaches them: answered at once, by the clock of its
-/// loop.
+/// One worker's access to the counters of this process, which are answered at once by the clock of
+/// its loop.
 public final class EmbeddedCounterStore: CounterStore {
     private let counters: EmbeddedCounters
     private let loop: EventLoop
@@ -51,6 +51,6 @@ public final class EmbeddedCounterStore: CounterStore {
 
     public func sweep() { counters.sweep(nowMilliseconds: now) }
 
-    /// The counters are their process's, which keeps them for its next start.
+    /// Does nothing: the counters belong to the process, which keeps them for its next start.
     public func close() {}
 }

@@ -6,7 +6,7 @@ import EventLoop
 /// The counter store of one process: counters, replay windows and spent challenges in memory,
 /// shared by all workers, answered at once.
 ///
-/// One process may use it with a registry at a time. What it knows is lost with the process unless
+/// One process at a time may use it with a registry. Its content is lost with the process unless
 /// ``snapshot()`` is stored and given to the next start; after any other end the store comes back
 /// under another incarnation, and every challenge sealed before is refused.
 public final class EmbeddedCounters: Sendable {
@@ -14,12 +14,12 @@ public final class EmbeddedCounters: Sendable {
     public struct Options: Hashable, Sendable {
         /// The usual life of a challenge. One that lives longer is remembered for its own life.
         public var challengeLifeMilliseconds = 120_000
-        /// Counters are kept beyond that, for requests that come late.
+        /// The time for which counters are kept beyond that, for requests that come late.
         public var graceMilliseconds = 60_000
         /// The widest `window(N)` of any route; 16 bytes a key for each 128.
         public var windowSizeMax = 1024
-        /// Challenges remembered as spent, 13 to 26 bytes each: 8 million are 23,000 a second for
-        /// six minutes. Beyond, the store answers `full`.
+        /// The number of spent challenges that are remembered, 13 to 26 bytes each: 8 million are
+        /// 23,000 a second for six minutes. Beyond it, the store answers `full`.
         public var spentCountMax = 8_388_608
         /// The share of one key, so that a single device cannot fill the store.
         public var spentCountPerKeyMax = 32_768
@@ -29,12 +29,12 @@ public final class EmbeddedCounters: Sendable {
 
     static let shardCount = 32
 
-    /// Challenges must be sealed under this one to be accepted.
+    /// The incarnation under which a challenge must be sealed to be accepted.
     public let incarnation: Incarnation
-    /// Whether the state of the last clean stop was taken up again.
+    /// True if the state of the last clean stop was taken up again.
     public let isResumed: Bool
-    /// Why the state that was there was not taken up, in words for the operator. Nil if it was, and
-    /// if there was none.
+    /// The reason why an existing state was not taken up, in words for the operator. Nil if it was,
+    /// or if there was none.
     public let resumeFailure: String?
     /// The clock that turns monotonic milliseconds into the store's own.
     private let clock: EmbeddedClock
@@ -42,9 +42,9 @@ public final class EmbeddedCounters: Sendable {
     private let tokens: Locked<SpentTokens>
 
     /// - Parameters:
-    ///   - snapshot: of the last clean stop, nil after any other end. One that does not fit (other
-    ///     bounds, another boot, damage) is ignored: ``resumeFailure`` says why.
-    ///   - clock: as it stands now; every later call goes on with its monotonic part.
+    /// - snapshot: the one of the last clean stop; nil after any other end. A snapshot that does
+    ///   not fit (other bounds, another boot, damage) is ignored: ``resumeFailure`` says why.
+    /// - clock: the clock as it stands now; every later call goes on with its monotonic part.
     public init(
         options: Options = Options(), resuming snapshot: EmbeddedSnapshot? = nil,
         clock: EmbeddedClock
@@ -92,7 +92,7 @@ public final class EmbeddedCounters: Sendable {
         let tokens: Locked<SpentTokens>
     }
 
-    /// Reads a part at a time. `now` is monotonic.
+    /// Reads the state a part at a time. `now` is monotonic.
     private static func state(
         _ snapshot: EmbeddedSnapshot, bounds: CounterShard.Bounds, now: Int64, base: Int64
     ) throws(StoreError) -> State {
@@ -122,12 +122,12 @@ public final class EmbeddedCounters: Sendable {
         }
     }
 
-    /// Now, for challenges. Every `nowMilliseconds` is of the monotonic clock.
+    /// The present moment, for challenges. Every `nowMilliseconds` is of the monotonic clock.
     public func moment(nowMilliseconds: Int64) -> StoreMoment {
         StoreMoment(incarnation: incarnation, milliseconds: nowMilliseconds + clock.base)
     }
 
-    /// Whether the token was accepted before; says nothing of those that are being accepted.
+    /// True if the token was accepted before. A token that is being accepted does not count.
     public func isTokenSpent(
         _ id: Bytes16, forMilliseconds life: Int, nowMilliseconds: Int64
     ) -> Bool {
@@ -152,20 +152,20 @@ public final class EmbeddedCounters: Sendable {
     }
 
     /// Forgets what has expired among `stepCount` entries of each shard: for a slow timer, so that
-    /// an idle store shrinks too. What it forgets ``FloorTable`` knows.
+    /// an idle store shrinks too. ``FloorTable`` knows the counters that it forgets.
     public func sweep(nowMilliseconds: Int64, stepCount: Int = 4096) {
         for shard in shards {
             shard.withLock { $0.sweep(now: nowMilliseconds + clock.base, stepCount: stepCount) }
         }
     }
 
-    /// Keys with counters in memory.
+    /// The number of keys with counters in memory.
     public var keyCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.keyCount } } }
 
-    /// Challenges remembered as spent.
+    /// The number of challenges remembered as spent.
     public var spentCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.spentCount } } }
 
-    /// Ends the store: everything is `unavailable` from now on. What it knows is encoded part by
+    /// Ends the store: everything is `unavailable` from now on. The content is encoded part by
     /// part, as the snapshot is read.
     public func snapshot(nowMilliseconds: Int64) -> EmbeddedSnapshot {
         for shard in shards { shard.withLock { $0.close() } }

@@ -7,7 +7,8 @@ public struct EmbeddedSnapshot: Sendable {
     public let incarnation: Incarnation
     /// The clock as it stood at the stop.
     public let clock: EmbeddedClock
-    /// The number of parts: one for each shard, and the last for the accepted tokens of others.
+    /// The number of parts: one for each shard, and the last one for the accepted tokens of other
+    /// issuers.
     public let partCount: Int
     private let readPart: @Sendable (Int) throws(StoreError) -> [UInt8]
 

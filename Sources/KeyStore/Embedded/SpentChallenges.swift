@@ -1,6 +1,6 @@
 import Bytes
 
-/// Which (key, challenge) pairs were used and could still be presented again, and with which
+/// The (key, challenge) pairs that were used and could still be presented again, each with its
 /// counter.
 ///
 /// Each is one word: 52 bits of a fingerprint of the pair, 12 bits of the counter, which only tell
@@ -11,7 +11,7 @@ import Bytes
 struct SpentChallenges: Sendable {
     private struct Generation: Sendable {
         var fingerprints = FingerprintSet()
-        /// When the last challenge in it has expired, in milliseconds.
+        /// The time at which the last challenge in it has expired, in milliseconds.
         var forgetAt = Int64.min
     }
 
@@ -21,12 +21,12 @@ struct SpentChallenges: Sendable {
     /// Counts generations, so that a per-key count knows when it is out of date.
     private(set) var epoch: UInt32 = 0
 
-    /// When the last challenge has expired.
+    /// The time at which the last challenge has expired.
     var forgetAt: Int64 { max(current.forgetAt, previous.forgetAt) }
 
     var count: Int { current.fingerprints.count + previous.fingerprints.count }
 
-    /// Whether the pair was used, and with this counter.
+    /// Tells if the pair was used, and if so whether with this counter.
     func use(of fingerprint: UInt64, counter: UInt32) -> Use {
         let word =
             current.fingerprints.word(matching: fingerprint)
@@ -41,7 +41,7 @@ struct SpentChallenges: Sendable {
         insert(word: Self.word(fingerprint, counter), until: forgetAt)
     }
 
-    /// `word` is one of ``all``.
+    /// Inserts a word that is one of ``all``.
     mutating func insert(word: UInt64, until forgetAt: Int64) {
         current.fingerprints.insert(word)
         current.forgetAt = max(current.forgetAt, forgetAt)
@@ -63,7 +63,7 @@ struct SpentChallenges: Sendable {
         epoch &+= 1
     }
 
-    /// Restores the state with these generations; `beganAt` is of the current one.
+    /// Restores the state with these generations; `beganAt` belongs to the current one.
     init(
         current: some Sequence<UInt64>, until currentForgetAt: Int64, beganAt: Int64,
         previous: some Sequence<UInt64>, until previousForgetAt: Int64
@@ -117,7 +117,7 @@ struct FingerprintSet: Sendable {
         return slots[slot] == 0 ? nil : slots[slot]
     }
 
-    /// Keeps the word that is there, where one matches.
+    /// Inserts the word, unless a matching one is there.
     mutating func insert(_ word: UInt64) {
         precondition(word & Self.fingerprintMask != 0)
         if (count + 1) * 8 > slots.count * 5 { grow() }

@@ -7,9 +7,9 @@ struct SpentTokens: Sendable {
     private var spent = SpentChallenges()
     private var isClosed = false
 
-    /// An hour of 290 a second: far more than Apple is asked.
+    /// The most tokens: 290 a second for an hour, far more than Apple is asked.
     static let countMax = 1 << 20
-    /// Tokens have no counters.
+    /// The counter of every entry, because tokens have none.
     private static let counter: UInt32 = 1
 
     /// Accepts the token once; `now` in milliseconds of a clock that does not jump back.
@@ -36,8 +36,8 @@ struct SpentTokens: Sendable {
 
     // MARK: snapshot
 
-    /// When the current generation began, when each is forgotten, how many words the current one
-    /// has, and the words of both.
+    /// The state as bytes: the beginning of the current generation, the time at which each is
+    /// forgotten, the number of words of the current one, and the words of both.
     func encoded() -> [UInt8] {
         let kept = spent.generations
         let times = [kept.beganAt, kept.currentForgetAt, kept.previousForgetAt]
@@ -53,8 +53,8 @@ struct SpentTokens: Sendable {
 
     init() {}
 
-    /// `now` is of the clock that went on since. Nothing is remembered for longer than the longest
-    /// time that may be configured.
+    /// Restores the state. `now` is by the clock that went on since. No token is remembered for
+    /// longer than the longest time that may be configured.
     init?(encoded bytes: [UInt8], now: Int64) {
         var reader = ByteReader(bytes.span)
         guard bytes.count.isMultiple(of: 8), let began = reader.readInteger(byteCount: 8),

@@ -2,8 +2,8 @@
 public struct CounterFloor: Hashable, Sendable {
     /// The floor on every route. The counter store is told, and never accepts such a counter again.
     public let settled: UInt32
-    /// The floor on routes without a window. The store is not told: it would refuse requests of a
-    /// window that come late and were never used.
+    /// The floor on routes without a window. The store is not told, because it would refuse
+    /// requests of a window that come late and were never used.
     public let strict: UInt32
 
     public init(settled: UInt32, strict: UInt32) {
@@ -16,8 +16,8 @@ public struct CounterFloor: Hashable, Sendable {
 public enum AcceptedCounter: Sendable {
     /// The counter store.
     case heard
-    /// The registry alone, on a route without challenges.
+    /// The registry alone accepted it, on a route without challenges.
     case unheard
-    /// Long ago: no lower one is taken any more, inside a window or not.
+    /// It was accepted long ago: no lower counter is accepted any more, inside a window or not.
     case settled
 }

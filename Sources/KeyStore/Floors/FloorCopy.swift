@@ -1,8 +1,8 @@
 import EventLoop
 
-/// How far a ``FloorTable`` is on its way to the disk: keeps its copy there up to date.
+/// Keeps the copy of a ``FloorTable`` on the disk up to date, and knows how far it is.
 final class FloorCopy: Sendable {
-    /// What the table has for the disk.
+    /// The part of the table that the disk does not have yet.
     struct News: Sendable {
         var changes = FloorDisk.Changes()
         /// The time of the oldest change, in milliseconds of the monotonic clock.
@@ -16,15 +16,16 @@ final class FloorCopy: Sendable {
         /// The reason why the last attempt failed, and its time.
         var failure: IOError?
         var failedAt: Int64 = 0
-        /// Places that are free once the disk names their keys no more.
+        /// Places that become free once the disk does not name their keys any more.
         var cleared: [Int32] = []
         /// The files of processes that have ended, with floors that the copy does not have yet.
-        /// They stay there, and locked, until it has.
+        /// They stay, locked, until it has them.
         var inherited: [FloorInheritance] = []
-        /// Files of that kind that could not be removed.
+        /// Inherited files that could not be removed.
         var left: [RegularFile] = []
 
-        /// A sync a second is what a power cut loses; more would wear the disk for little.
+        /// True if a sync is due. One a second bounds what a power cut loses; more would wear the
+        /// disk for little.
         func isSyncDue(now: Int64) -> Bool {
             syncedAt.map { now - $0 >= FloorCopy.pauseMilliseconds } ?? true
         }
@@ -58,9 +59,9 @@ final class FloorCopy: Sendable {
     /// as the disk does; one thread at a time.
     ///
     /// - Parameters:
-    ///   - isWhole: everything is brought to the disk, now.
-    ///   - take: what the table has for the disk: all of it, or what has changed.
-    ///   - holds: true if the table has a place for each floor of an inheritance.
+    /// - isWhole: brings everything to the disk now.
+    /// - take: returns what the table has for the disk: all of it, or what has changed.
+    /// - holds: true if the table has a place for each floor of an inheritance.
     func update(
         now: Int64, isWhole: Bool, take: (_ all: Bool) -> News,
         holds: (FloorInheritance) -> Bool
@@ -87,7 +88,7 @@ final class FloorCopy: Sendable {
         }
     }
 
-    /// From now on it counts as not synced.
+    /// Notes that these changes are not synced yet.
     private func taken(_ news: News) -> FloorDisk.Changes {
         state.withLock { state in
             state.unsyncedSince = min(state.unsyncedSince, news.since)
@@ -131,7 +132,7 @@ final class FloorCopy: Sendable {
     /// answered yet.
     var failure: IOError? { state.withLock { $0.failure } }
 
-    /// Removes the file, of which the registry has all, unless the disk is still at work.
+    /// Removes the file, whose floors are all in the registry, unless the disk is still at work.
     func remove() {
         guard state.withLock({ $0.inherited.isEmpty }) else { return }
         disk.withLockIfFree { $0.remove() }

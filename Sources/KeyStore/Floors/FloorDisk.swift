@@ -1,8 +1,8 @@
 import AppAttest
 import EventLoop
 
-/// The copy of a ``FloorTable`` beside the registry, for the ends that memory does not survive.
-/// Every call may block for as long as the disk does.
+/// The copy of a ``FloorTable`` beside the registry, which survives a power cut. Every call may
+/// block for as long as the disk does.
 struct FloorDisk: Sendable {
     /// The changes in the places of keys since the last time.
     struct Changes: Sendable {
@@ -71,13 +71,13 @@ struct FloorDisk: Sendable {
         }
     }
 
-    /// To be called when the registry has all that it holds.
+    /// Removes the file. To be called when the registry has all floors of it.
     mutating func remove() {
         if isWhole { try? File.remove(name.path) }
         file = nil
     }
 
-    /// Neighbours are written at once.
+    /// Writes places. Neighbours are written at once.
     private static func write(
         _ stored: [(place: Int32, keyID: KeyID, counter: UInt32)], to file: OwnedFile
     ) throws(IOError) {

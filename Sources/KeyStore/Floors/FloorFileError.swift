@@ -2,11 +2,11 @@ public import EventLoop
 
 /// The reason why the floors of a file were not taken over.
 public enum FloorFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It could not be looked at, which says nothing about what it holds. It stays where it is.
+    /// The file could not be read, so that its content is not known. It stays where it is.
     case unreadable(IOError)
-    /// It was read, and is no file of this gateway, or that of another version.
+    /// The file was read, and is not one of this gateway's, or is of another version.
     case foreign(path: String)
-    /// It belongs to a user who may not write to the registry either.
+    /// The file belongs to a user who may not write to the registry either.
     case untrusted(path: String)
 
     public var description: String {

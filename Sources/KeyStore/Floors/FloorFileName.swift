@@ -18,14 +18,14 @@ struct FloorFileName: Sendable {
 
     private static let draftSuffix = ".new"
 
-    /// True if `path` is a file's beside `base`.
+    /// True if `path` is the path of a file beside `base`.
     static func isPath(_ path: String, beside base: String) -> Bool {
         let name = path.utf8.dropFirst(base.utf8.count)
         return path.hasPrefix(base) && name.count == 17 && name.first == 0x2D
             && name.dropFirst().allSatisfy { Hex.value($0) != nil }
     }
 
-    /// True if `path` is a draft's beside `base`.
+    /// True if `path` is the path of a draft beside `base`.
     static func isDraftPath(_ path: String, beside base: String) -> Bool {
         isPath(path, beside: base + draftSuffix)
     }

@@ -5,11 +5,12 @@ import Bytes
 /// counter and check, then nothing. A place that a power cut left torn fails its check and is left
 /// out.
 enum FloorForm {
-    /// Another word for another layout, so that no version reads what it does not understand.
+    /// The magic word. Another layout gets another word, so that no version reads what it does not
+    /// understand.
     static let magic: UInt64 = 0x7370_666C_6F6F_7231
     static let placeWordCount = 8
     static let placeByteCount = placeWordCount * 8
-    /// A GiB of addresses, not of memory. Keys beyond it are kept in memory alone.
+    /// The most places: a GiB of addresses, not of memory. Further keys are kept in memory alone.
     static let placeCountMax = 1 << 24
     static let byteCountMax = placeCountMax * placeByteCount
     static let markWord = 4

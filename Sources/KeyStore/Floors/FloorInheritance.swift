@@ -7,19 +7,19 @@ import EventLoop
 /// A process that lives has its files locked; a file without a lock belongs to a process that has
 /// ended.
 public struct FloorInheritance: Sendable {
-    /// A key may stand in several files: its highest counter counts.
+    /// The floors. A key may stand in several files: its highest counter counts.
     public private(set) var floors: [(keyID: KeyID, counter: UInt32)] = []
     /// The files whose floors are missing here.
     public private(set) var losses: [FloorFileError] = []
-    /// Locked, so that no other process takes them, too.
+    /// The files, locked so that no other process takes them over, too.
     private(set) var files: [RegularFile] = []
     private let location: FloorLocation
 
     private init(_ location: FloorLocation) { self.location = location }
 
-    /// Takes over what processes that have ended left. A file that was read and is no file of
-    /// floors is renamed, and kept for those who know what it is. A file that could not be read
-    /// stays: another time, or another process, may be able to.
+    /// Takes over the files of processes that have ended. A file that was read and is no file of
+    /// floors is renamed, and kept for an operator to look at. A file that could not be read stays:
+    /// this process may be able to read it later, or another process may.
     ///
     /// - Parameters:
     ///   - own: the paths of files of this process, which are not looked at.
@@ -35,7 +35,8 @@ public struct FloorInheritance: Sendable {
                         removeDraft(path)
                     } else if FloorFileName.isPath(path, beside: base) {
                         let isRead = takeOver(path, isShared: isShared, readsLiving: readsLiving)
-                        // Gone: another process has taken it over, and has it in its own.
+                        // Gone: another process has taken the file over, and has its floors in its
+                        // own.
                         if !isRead, readsLiving { isWhole = false }
                     }
                 }
@@ -53,7 +54,7 @@ public struct FloorInheritance: Sendable {
             for (base, isShared) in inheritance.bases {
                 for path in inheritance.names(base)
                 where FloorFileName.isPath(path, beside: base) {
-                    // Gone: a process that has just started has it in a file of its own.
+                    // Gone: a process that has just started has its floors in a file of its own.
                     if !inheritance.read(path, isShared: isShared) { isWhole = false }
                 }
             }
@@ -61,8 +62,8 @@ public struct FloorInheritance: Sendable {
         }
     }
 
-    /// To be called once all of ``floors`` are on the disk in another file. Returns the files that
-    /// could not be removed, still locked.
+    /// Removes the files. To be called once all of ``floors`` are on the disk in another file.
+    /// Returns the files that could not be removed, still locked.
     func remove() -> [RegularFile] {
         files.filter { file in
             guard file.isInPlace else { return false }
@@ -79,7 +80,7 @@ public struct FloorInheritance: Sendable {
         if !losses.contains(loss) { losses.append(loss) }
     }
 
-    /// With those in directories that other users may write to marked.
+    /// The bases of the files' names, each with a mark if other users may write to its directory.
     private var bases: [(base: String, isShared: Bool)] {
         [(location.diskBase, false)] + location.memoryBases.map { ($0, true) }
     }
@@ -96,13 +97,14 @@ public struct FloorInheritance: Sendable {
         }
     }
 
-    /// A start that was killed has left it; what it had read is still in the files.
+    /// Removes a draft that a killed start has left; the floors that it had read are still in the
+    /// files.
     private func removeDraft(_ path: String) {
         guard let file = try? RegularFile(path), (try? file.lock()) != nil else { return }
         try? File.remove(path)
     }
 
-    /// False if there is nothing any more.
+    /// Takes over a file. False if it does not exist any more.
     private mutating func takeOver(_ path: String, isShared: Bool, readsLiving: Bool) -> Bool {
         do throws(FloorFileError) {
             guard let file = try open(path, isShared: isShared) else { return false }
@@ -125,7 +127,7 @@ public struct FloorInheritance: Sendable {
         return true
     }
 
-    /// False if there is nothing any more.
+    /// Reads a file. False if it does not exist any more.
     private mutating func read(_ path: String, isShared: Bool) -> Bool {
         do throws(FloorFileError) {
             guard let file = try open(path, isShared: isShared) else { return false }
@@ -136,7 +138,7 @@ public struct FloorInheritance: Sendable {
         return true
     }
 
-    /// Nil if there is nothing any more.
+    /// Opens a file. Nil if it does not exist any more.
     private func open(
         _ path: String, isShared: Bool
     ) throws(FloorFileError) -> RegularFile? {
@@ -147,7 +149,8 @@ public struct FloorInheritance: Sendable {
             if error.reason == .notFound { return nil }
             throw .unreadable(error)
         }
-        // Floors that are too high would lock a device out.
+        // A user with fewer rights could write floors that are too high, which would lock a device
+        // out.
         if isShared, let rights = location.rights, !rights.admit(file.rights) {
             throw .untrusted(path: path)
         }

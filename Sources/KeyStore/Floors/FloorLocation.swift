@@ -14,7 +14,8 @@ public struct FloorLocation: Sendable {
         case none
     }
 
-    /// The unit's own directory, and the one that every Linux has for shared memory.
+    /// The runtime directory of our systemd unit, and the one that every Linux has for shared
+    /// memory.
     public static let standardDirectories = ["/run/sallyport", "/dev/shm"]
 
     /// The prefix of the names of files beside the registry.
@@ -26,7 +27,7 @@ public struct FloorLocation: Sendable {
     /// The rights of the registry, which the files get, too.
     let rights: FileRights?
 
-    /// `registryPath`: an SQLite registry that is there.
+    /// `registryPath`: the path of an existing SQLite registry.
     public init(registryPath: String, directory: Directory) {
         let path = File.resolved(registryPath)
         diskBase = path + ".floors"
@@ -57,7 +58,7 @@ public struct FloorLocation: Sendable {
         hasMemory = memoryBase != nil
     }
 
-    /// Why no file can be made in memory there.
+    /// The reason why no file can be made in memory in `directory`.
     public static func obstacle(in directory: String) -> IOError? {
         if let reason = File.obstacle(inDirectory: directory) {
             return IOError(directory, reason)
@@ -65,12 +66,13 @@ public struct FloorLocation: Sendable {
         return File.isInMemory(directory) ? nil : IOError(directory, .notInMemory)
     }
 
-    /// Tells the registry from every other whose files may lie in the same directory, containers
-    /// that share it included: the name alone is not enough, nor is the inode, which is used again.
+    /// A name that tells the registry from every other whose files may lie in the same directory,
+    /// including registries of containers that share it. The name alone is not enough, nor is the
+    /// inode, which is used again.
     private static func name(ofRegistryAt path: String) -> String {
         let directory = File.directory(of: path)
         let words = (File.birth(directory) ?? []).map { String($0, radix: 16) }
-        // A name of its own length might be too long beside the rest.
+        // The path in full might make the file name too long.
         let text = words.joined(separator: "-") + "/" + path.dropFirst(directory.count)
         let digest = SHA256.hash(Array(text.utf8)).array.prefix(12)
         return "sallyport-\(Hex.encode(Array(digest))).floors"

@@ -2,8 +2,8 @@ import AppAttest
 import EventLoop
 import Synchronization
 
-/// The highest counters of a ``FloorTable`` in a file on a tmpfs: they outlive the process, however
-/// it ends, and cost a request one store into memory, which no disk can hold up.
+/// The highest counters of a ``FloorTable`` in a file on a tmpfs. They outlive the process, however
+/// it ends. Noting one costs a request one store into memory, which no disk can delay.
 final class FloorMemory: Sendable {
     private struct Room: Sendable {
         var capacity = 1
@@ -14,13 +14,13 @@ final class FloorMemory: Sendable {
     private let file: MappedFile
     private let placeCountMax: Int
     private let room = Locked(Room())
-    /// Places that may be stored.
+    /// The number of places that may be stored.
     private let capacity = Atomic(1)
 
-    /// The file grows by so many places: 64 KiB, which a request can wait for.
+    /// The number of places by which the file grows: 64 KiB, which a request can wait for.
     private static let growthCount = 1024
 
-    /// A draft without any key, until ``publish()``.
+    /// Makes a draft without any key. ``publish()`` gives it its name.
     init(
         _ name: FloorFileName, rights: FileRights?, placeCountMax: Int
     ) throws(IOError) {
@@ -39,7 +39,7 @@ final class FloorMemory: Sendable {
 
     var path: String { file.path }
 
-    /// Gives the file its name, in place of what has that.
+    /// Gives the file its name, replacing an older file.
     func publish() throws(IOError) {
         do throws(IOError) {
             try file.publish()
@@ -56,8 +56,8 @@ final class FloorMemory: Sendable {
     var isKept: Bool { file.isKept }
 
     /// Makes room ahead of keys to come, so that requests need not, and tries again if there was
-    /// none: for a slow timer. `placeCount`: the places taken so far. Returns what keeps the file
-    /// from growing.
+    /// none: for a slow timer. `placeCount`: the places taken so far. Returns the reason why the
+    /// file cannot grow.
     func makeRoom(placeCount: Int) -> IOError? {
         room.withLock { room in
             room.failure = nil
@@ -67,7 +67,7 @@ final class FloorMemory: Sendable {
         }
     }
 
-    /// False if there is no room for the place.
+    /// Stores a counter. False if there is no room for the place.
     func store(_ counter: UInt32, of keyID: KeyID, at place: Int32) -> Bool {
         guard place > 0, hasRoom(for: Int(place)) else { return false }
         let first = Int(place) * FloorForm.placeWordCount

@@ -4,7 +4,7 @@ import EventLoop
 final class FloorPlaces: Sendable {
     private struct Contents: Sendable {
         var free: [Int32] = []
-        /// The first place is the heading's.
+        /// The number of places so far. The first is the heading's.
         var count = 1
     }
 
@@ -13,7 +13,7 @@ final class FloorPlaces: Sendable {
 
     init(countMax: Int) { self.countMax = countMax }
 
-    /// -1 if all are taken.
+    /// Takes a free place; -1 if all are taken.
     func take() -> Int32 {
         contents.withLock { contents in
             if let place = contents.free.popLast() { return place }
@@ -23,7 +23,7 @@ final class FloorPlaces: Sendable {
         }
     }
 
-    /// Places that no file names a key in any more.
+    /// Gives back places whose keys no file names any more.
     func giveBack(_ places: [Int32]) { contents.withLock { $0.free += places } }
 
     /// All places up to the last one that was ever taken.

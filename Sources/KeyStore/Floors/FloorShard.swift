@@ -20,7 +20,7 @@ struct FloorShard: Sendable {
     private var unheard: [UInt32] = []
     /// The floors that the registry has, as far as this table has told it.
     private var raised: [UInt32] = []
-    /// Whether a floor is on its way to the registry.
+    /// True if a floor is on its way to the registry.
     private var isOffered: [Bool] = []
     private var offeredCount = 0
     /// The places of keys in the files; -1 for none.
@@ -34,10 +34,10 @@ struct FloorShard: Sendable {
     private var clearedPlaces: [Int32] = []
     /// The time of the oldest change in ``changedKeys``; later than any if there is none.
     private(set) var changedSince = Int64.max
-    /// The news in which keys left last.
+    /// For each group of keys, the number of the news after which its keys left last.
     private var leftIn = KeyGroupNumbers()
     private var sweepPosition = 0
-    /// The latest that was ever heard: threads come with times a little apart.
+    /// The latest time that was passed in. Threads come with times a little apart.
     private var clock = Int64.min
 
     init(life: Int64, places: FloorPlaces?) {
@@ -45,7 +45,7 @@ struct FloorShard: Sendable {
         freePlaces = places
     }
 
-    /// From now on counters are stored in `memory`, and so are those that are known.
+    /// Stores the known counters, and all from now on, in `memory`.
     mutating func move(to memory: FloorMemory) {
         self.memory = memory
         for entry in keys.indices { storeInMemory(entry) }
@@ -57,7 +57,7 @@ struct FloorShard: Sendable {
         index.position(of: keyID, in: keys).map { highest[$0] }
     }
 
-    /// False if the key has no place in the files that it should be in.
+    /// False if the key lacks its place in the files.
     func hasPlace(_ keyID: KeyID) -> Bool {
         index.position(of: keyID, in: keys).map { places[$0] >= 0 } ?? true
     }
@@ -97,14 +97,14 @@ struct FloorShard: Sendable {
         }
     }
 
-    /// Whatever was accepted is refused from now on, also inside a window, and no record that is
-    /// older than news `number` is good any more.
+    /// Refuses whatever was accepted from now on, also inside a window, and outdates every record
+    /// that is older than news `number`.
     mutating func settleAll(in number: UInt64) {
         for entry in keys.indices { settled[entry] = highest[entry] }
         leftIn.raiseAll(to: number)
     }
 
-    /// No record that is older than news `number` is good any more.
+    /// Outdates every record that is older than news `number`.
     mutating func forgetRecords(in number: UInt64) { leftIn.raiseAll(to: number) }
 
     /// Floors that the registry does not have, of the next `stepCount` entries, as long as fewer
@@ -129,7 +129,8 @@ struct FloorShard: Sendable {
         return floors
     }
 
-    /// The registry has it, or has not been able to take it. A key without anything newer leaves.
+    /// The registry has the floor, or could not take it. A key without anything newer leaves the
+    /// table.
     mutating func offerEnded(
         _ floor: (keyID: KeyID, counter: UInt32), isRaised: Bool, in number: UInt64
     ) {
@@ -139,7 +140,7 @@ struct FloorShard: Sendable {
         guard isRaised else { return }
         raised[entry] = max(raised[entry], floor.counter)
         guard highest[entry] <= raised[entry] else { return }
-        // A loss may have come between, which has said more.
+        // A loss in between has raised it further.
         leftIn.raise(floor.keyID, to: number)
         remove(entry)
     }
@@ -155,11 +156,11 @@ struct FloorShard: Sendable {
         }
     }
 
-    /// What has changed since this was asked last, for the copy on the disk. For a new copy, `all`
-    /// that is known.
+    /// The changes since the last call, for the copy on the disk. With `all`, everything that is
+    /// known, for a new copy.
     mutating func takeChanges(all: Bool) -> FloorDisk.Changes {
         var changes = FloorDisk.Changes(cleared: clearedPlaces)
-        // Of the keys that have changed, one may have left.
+        // A key that has changed may have left since.
         let entries =
             all
             ? Array(keys.indices)
@@ -192,7 +193,7 @@ struct FloorShard: Sendable {
         isInMemory[entry] = memory.store(highest[entry], of: keys[entry], at: places[entry])
     }
 
-    /// There may have been no room for it when it was accepted.
+    /// Stores the entry if there was no room for it when it was accepted.
     private mutating func storeIfMissing(_ entry: Int) {
         if places[entry] < 0 { store(entry) } else if !isInMemory[entry] { storeInMemory(entry) }
     }
@@ -214,7 +215,7 @@ struct FloorShard: Sendable {
         return keys.count - 1
     }
 
-    /// The last entry moves into the gap, so that the arrays stay dense.
+    /// Removes an entry. The last entry moves into the gap, so that the arrays stay dense.
     private mutating func remove(_ entry: Int) {
         if places[entry] > 0 {
             memory?.clear(places[entry])

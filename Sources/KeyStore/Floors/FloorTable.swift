@@ -25,22 +25,22 @@ public final class FloorTable: Sendable {
     static let shardCount = 32
     /// The most floors of one write to the registry.
     private static let batchCountMax = 256
-    /// Floors of each shard on their way to the registry, which has other things to write.
+    /// The most floors of a shard on their way to the registry, which has other things to write.
     private static let offeredCountMax = 256
-    /// Keys that one look at the table takes from each shard, at least.
+    /// The least number of keys that one look at the table takes from each shard.
     private static let stepCountMin = 1024
-    /// All keys are looked at in so many looks.
+    /// The number of looks in which all keys are looked at.
     private static let lookCount = 16
 
-    /// After a loss of the counter store, other gateways may still give the registry what they had
-    /// accepted before: at these times, in milliseconds, every record is looked up again. Within
-    /// the first, all that a gateway of some thousand keys has to give is there; within the last,
-    /// that of any.
+    /// The times after a loss of the counter store, in milliseconds, at which every record is
+    /// looked up again, because other gateways may still give the registry what they had accepted
+    /// before. Until the first, a gateway of some thousand keys has given all; until the last, any
+    /// gateway has.
     private static let looksAfterLoss: [Int64] = [3_000, 20_000]
 
     private let location: FloorLocation?
     private let placeCountMax: Int
-    /// Nil for memory alone.
+    /// Nil if floors are kept in memory alone.
     private let places: FloorPlaces?
     private let copy: FloorCopy?
     /// Nil if there is to be no file in memory.
@@ -64,10 +64,11 @@ public final class FloorTable: Sendable {
         var handlers: [@Sendable (News) -> Void] = []
     }
 
-    /// `lifeMilliseconds`: of a challenge, after which a client that comes with a lower counter is
-    /// not only late. `location`: the places of the files in which it survives the process; nil for
-    /// none. No file keeps a gateway from its start: ``makeRoom()`` and ``lag(now:)`` tell, and the
-    /// floors of the registry hold without one.
+    /// `lifeMilliseconds`: the life of a challenge, after which a client with a lower counter is
+    /// not merely late. `location`: the places of the files in which the table survives the
+    /// process; nil for none. A file that cannot be made does not keep a gateway from starting:
+    /// ``makeRoom()`` and ``lag(now:)`` report it, and the floors of the registry hold without a
+    /// file.
     public convenience init(
         lifeMilliseconds: Int64 = 125_000, at location: FloorLocation? = nil
     ) {
@@ -96,11 +97,11 @@ public final class FloorTable: Sendable {
         shards = (0..<Self.shardCount).map { _ in
             Locked(FloorShard(life: max(0, lifeMilliseconds), places: places))
         }
-        // Told and tried again by ``makeRoom()``.
+        // A failure is reported, and tried again, by ``makeRoom()``.
         try? renewMemory()
     }
 
-    /// Makes the file in memory, with all that is known.
+    /// Makes the file in memory, with all floors that are known.
     private func renewMemory() throws(IOError) {
         guard let memoryName else { return }
         let fresh = try FloorMemory(
@@ -110,14 +111,14 @@ public final class FloorTable: Sendable {
         memory.withLock { $0 = fresh }
     }
 
-    /// Takes over what processes that have ended have left: at the start, and now and then, because
+    /// Takes over the files of processes that have ended: at the start, and now and then, because
     /// others may end later. Blocks.
     ///
     /// - Parameters:
-    ///   - isStart: also knows from now on what living processes have accepted. They may have taken
-    ///     over from processes that have ended, and the registry may not have it yet.
-    ///   - holds: whether the counter store goes on with a key, and so knows itself what may still
-    ///     come late.
+    /// - isStart: also reads what living processes have accepted. They may have taken over from
+    ///   processes that have ended, and the registry may not have those counters yet.
+    /// - holds: true if the counter store goes on with a key, and so knows itself which counters
+    ///   may still come late.
     public func takeOver(
         now: Int64, isStart: Bool = false, holds: (KeyID) -> Bool = { _ in false }
     ) {
@@ -137,7 +138,7 @@ public final class FloorTable: Sendable {
         bringToDisk(now: now, isWhole: true)
     }
 
-    /// What could not be read, and why; each once.
+    /// Returns the files that could not be read, with the reasons; each once.
     public func takeLosses() -> [FloorFileError] {
         losses.withLock { losses in
             defer { losses.untold = [] }
@@ -145,7 +146,7 @@ public final class FloorTable: Sendable {
         }
     }
 
-    /// Called, on any thread, for what the registry has.
+    /// Sets the handler for floors that the registry has. It is called on any thread.
     public func onNews(_ handler: @escaping @Sendable (News) -> Void) {
         teller.withLock { $0.handlers.append(handler) }
     }
@@ -163,7 +164,7 @@ public final class FloorTable: Sendable {
         shard(keyID).withLock { $0.floor(of: keyID, known: known, asOf: number, now: now) }
     }
 
-    /// A counter was accepted.
+    /// Notes that a counter was accepted.
     public func note(
         _ keyID: KeyID, _ counter: UInt32, as kind: AcceptedCounter = .heard, now: Int64
     ) {
@@ -179,7 +180,7 @@ public final class FloorTable: Sendable {
         pendingLooks.withLock { $0 = Self.looksAfterLoss.map { now + $0 } }
     }
 
-    /// Tells every cache that all records have to be looked up again. Returns the news' number.
+    /// Has every cache look up all records again. Returns the number of that news.
     private func tellOfAll() -> UInt64 {
         teller.withLock { teller in
             teller.number += 2
@@ -200,8 +201,8 @@ public final class FloorTable: Sendable {
         for shard in shards { shard.withLock { $0.forgetRecords(in: number) } }
     }
 
-    /// Gives the registry what it does not have: for a slow timer. What is too much at once waits
-    /// for the next time, but for `isWhole`.
+    /// Gives the registry what it does not have: for a slow timer. Floors beyond the bounds of one
+    /// write wait for the next time, unless `isWhole`.
     public func raise(in registry: any Registry, isWhole: Bool = false, now: Int64) {
         lookAgainAfterLoss(now: now)
         var due: [(keyID: KeyID, counter: UInt32)] = []
@@ -224,8 +225,8 @@ public final class FloorTable: Sendable {
     }
 
     /// Makes room in memory for keys to come, and makes the file there again if it is gone; for a
-    /// slow timer. What it returns keeps counters of further keys, or of all, from that file, so
-    /// that a kill loses those that are not on the disk yet.
+    /// slow timer. Returns the reason why counters of further keys, or of all, are not in that
+    /// file; a kill then loses those that are not on the disk yet.
     public func makeRoom() -> IOError? {
         guard let places else { return nil }
         if places.isFull {
@@ -280,17 +281,17 @@ public final class FloorTable: Sendable {
         return since == .max ? 0 : max(0, now - since)
     }
 
-    /// The reason why the disk did not take what was written last; nil if it did, or does not
-    /// answer.
+    /// The reason why the disk did not take what was written last; nil if it did, or if it has not
+    /// answered.
     public var diskFailure: IOError? { copy?.failure }
 
-    /// True if the copy on the disk is so old that ``setBehind(_:)`` was told. For every request.
+    /// True if the copy on the disk is so old that ``setBehind(_:)`` was called. For every request.
     public var isBehind: Bool { behind.load(ordering: .relaxed) }
 
     public func setBehind(_ isBehind: Bool) { behind.store(isBehind, ordering: .relaxed) }
 
-    /// The last call of a process that ends in good order: a file of which the registry has all
-    /// goes.
+    /// Ends the table of a process that ends in good order. A file whose floors are all in the
+    /// registry is removed.
     public func close(now: Int64) {
         bringToDisk(now: now, isWhole: true)
         guard keyCount == 0 else { return }
@@ -298,9 +299,9 @@ public final class FloorTable: Sendable {
         memory.withLock { $0?.remove() }
     }
 
-    /// The registry has them: first the caches are told, then keys may leave.
+    /// The registry has these floors: first the caches are told, then keys may leave.
     private func settle(_ floors: [(keyID: KeyID, counter: UInt32)]) {
-        // Under the lock, so that all hear news in the order of their numbers.
+        // Under the lock, so that all caches are told in the order of the numbers.
         let number = teller.withLock { teller in
             teller.number += 1
             let news = News(number: teller.number, floors: floors)
@@ -318,7 +319,7 @@ public final class FloorTable: Sendable {
         }
     }
 
-    /// Keys in memory.
+    /// The number of keys in memory.
     public var keyCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.keyCount } } }
 
     /// The highest counter of a key that this process has seen accepted, on any route. Nil if the

@@ -1,21 +1,21 @@
 import EventLoop
 import Synchronization
 
-/// The thread that owns the disk behind a ``FloorTable``: it brings the copy there up to date ten
-/// times a second, and takes over what processes that have ended left. However long the disk takes,
-/// nothing else waits for it.
+/// The thread that owns the disk behind a ``FloorTable``. It brings the copy there up to date ten
+/// times a second, and takes over the files of processes that have ended. However long the disk
+/// takes, nothing else waits for it.
 public final class FloorWriter {
     private let stopping: Mailbox<Void>
     private let hasEnded: Ended
 
-    /// What the thread and its owner share.
+    /// The state that the thread and its owner share.
     private final class Ended: Sendable {
         let flag = Atomic(false)
     }
 
-    /// What a killed process loses that has no file in memory.
+    /// The time between two turns: a killed process without a file in memory loses this much.
     private static let interval = Duration.milliseconds(100)
-    /// Turns between two looks for processes that have ended.
+    /// The number of turns between two looks for processes that have ended.
     private static let takeOverTurnCount = 10
 
     public init(_ floors: FloorTable) throws {
