@@ -1,10 +1,11 @@
 import Bytes
 
-/// `host [ ":" port ]` of RFC 3986 section 3.2, as in Host and in absolute-form targets.
+/// The grammar `host [ ":" port ]` of RFC 3986 section 3.2, as in Host and in absolute-form
+/// targets.
 enum Authority {
-    /// Stricter than the grammar where servers disagree: the host is not empty, a port is at most
-    /// 65535 (or empty, which is the scheme's own), an address in brackets is IPv6 without a zone,
-    /// and nothing is percent-encoded.
+    /// True for a valid authority. Stricter than the grammar if servers disagree: the host is not
+    /// empty, a port is at most 65535 (or empty, which means the scheme's default), an address in
+    /// brackets is IPv6 without a zone, and nothing is percent-encoded.
     static func isValid(_ bytes: Span<UInt8>) -> Bool {
         guard let first = bytes.isEmpty ? nil : bytes[0] else { return false }
         let hostEnd = first == ASCIIByte.leftBracket ? addressEnd(bytes) : nameEnd(bytes)
@@ -12,13 +13,14 @@ enum Authority {
         return hostEnd == bytes.count || isPort(bytes, from: hostEnd)
     }
 
-    /// A valid authority without its empty port: the two are one (RFC 9110 section 4.2.3).
+    /// A valid authority without its empty port, because both mean the same (RFC 9110 section
+    /// 4.2.3).
     static func withoutEmptyPort(_ place: Range32, in bytes: Span<UInt8>) -> Range32 {
         guard !place.isEmpty, bytes[place.end - 1] == ASCIIByte.colon else { return place }
         return Range32(Int(place.start), place.end - 1)
     }
 
-    /// The authority without the port that its scheme has by itself.
+    /// The authority without its scheme's default port.
     static func withoutPort(
         _ port: [UInt8], _ place: Range32, in bytes: Span<UInt8>
     ) -> Range32 {
@@ -30,7 +32,7 @@ enum Authority {
         return Range32(Int(place.start), place.end - port.count)
     }
 
-    /// Offset behind the registered name or IPv4 address; nil when there is none.
+    /// The offset behind the registered name or IPv4 address; nil if there is none.
     private static func nameEnd(_ bytes: Span<UInt8>) -> Int? {
         var index = 0
         while index < bytes.count, bytes[index] != ASCIIByte.colon {
@@ -52,7 +54,8 @@ enum Authority {
         return port <= 65_535
     }
 
-    /// Offset behind the closing bracket; nil unless an IPv6 address stands between the brackets.
+    /// The offset behind the closing bracket; nil unless an IPv6 address stands between the
+    /// brackets.
     private static func addressEnd(_ bytes: Span<UInt8>) -> Int? {
         var groupCount = 0
         var hasGap = false
@@ -87,7 +90,8 @@ enum Authority {
         return (hasGap ? groupCount <= 7 : groupCount == 8) ? index + 1 : nil
     }
 
-    /// Offset behind four decimal numbers of at most 255 with periods between them.
+    /// The offset behind four decimal numbers of at most 255 with periods between them; nil if
+    /// there are none.
     private static func dottedEnd(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         var index = start
         for part in 0..<4 {

@@ -37,12 +37,13 @@ struct ByteSet: Equatable {
 
     /// `tchar`: letters, digits and ``!#$%&'*+-.^_`|~`` (RFC 9110 section 5.6.2).
     static let token = ByteSet(low: 0x03ff_6cfa_0000_0000, high: 0x57ff_ffff_c7ff_fffe)
-    /// The bytes of a request target: visible ASCII but `#`, which starts a fragment.
+    /// The bytes of a request target: visible ASCII except `#`, which starts a fragment.
     static let target = ByteSet(low: 0xffff_fff6_0000_0000, high: 0x7fff_ffff_ffff_ffff)
-    /// `pchar` without `%` and `;` (RFC 3986 section 3.3): stands for itself in a path segment.
+    /// `pchar` without `%` and `;` (RFC 3986 section 3.3): bytes that stand for themselves in a
+    /// path segment.
     static let pathPlain = ByteSet(low: 0x27ff_7fd2_0000_0000, high: 0x47ff_fffe_87ff_ffff)
-    /// `[ ] ^ |`, which no path may hold and which browsers leave in paths as they are (the path
-    /// percent-encode set of the URL standard has none of them, or had not).
+    /// `[ ] ^ |`, which a path may not hold but which browsers leave in paths unencoded (they are
+    /// not in the path percent-encode set of the URL standard, or were not).
     static let pathTolerated = ByteSet(low: 0, high: 0x1000_0000_6800_0000)
     /// `reg-name` without `%` (RFC 3986 section 3.2.2).
     static let registeredName = ByteSet(low: 0x2bff_7fd2_0000_0000, high: 0x47ff_fffe_87ff_fffe)

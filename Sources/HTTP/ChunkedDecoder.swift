@@ -4,7 +4,7 @@ import Bytes
 public struct ChunkedLimits: Hashable, Sendable {
     /// The most bytes of chunk extensions in a whole body. The decoder drops them.
     public var extensionByteCountMax = 4 * 1024
-    /// The trailer section with its empty line.
+    /// The most bytes of the trailer section with its empty line.
     public var trailerByteCountMax = 8 * 1024
     public var trailerCountMax = 32
 
@@ -26,9 +26,9 @@ public enum ChunkedStep: Equatable, Sendable {
 
 /// Takes the chunked coding off a body (RFC 9112 section 7.1), however it is split.
 ///
-/// Strict: CRLF only, white space in the size line only if its grammar has it, before and behind
-/// the signs of an extension; extensions are read by their grammar and then dropped. The size of
-/// the whole body is for the caller to bound.
+/// Strict: CRLF only, and white space in the size line only before and behind the signs of an
+/// extension, as the grammar has it. Extensions are parsed and then dropped. The caller bounds the
+/// size of the whole body.
 public struct ChunkedDecoder: Sendable {
     private enum Phase: Equatable {
         case sizeStart, size, sizeSpace, sizeLineFeed
@@ -49,15 +49,15 @@ public struct ChunkedDecoder: Sendable {
     private var extensionByteCount = 0
     private var section = FieldSection()
 
-    /// The trailer section as received, after `finished`; empty when there was none.
+    /// The trailer section as received, after `finished`; empty if there was none.
     public private(set) var trailerBytes: [UInt8] = []
 
     public init(limits: ChunkedLimits = ChunkedLimits()) { self.limits = limits }
 
-    /// Fields of the trailer section, as ranges of ``trailerBytes``.
+    /// The fields of the trailer section, as ranges of ``trailerBytes``.
     public var trailers: [FieldRange] { section.fields }
 
-    /// Makes ready for the next body.
+    /// Prepares for the next body.
     public mutating func reset() {
         phase = .sizeStart
         size = 0
@@ -67,7 +67,7 @@ public struct ChunkedDecoder: Sendable {
         trailerBytes.removeAll(keepingCapacity: true)
     }
 
-    /// Reads on in `input`, which starts where the last step's bytes ended.
+    /// Reads on in `input`, which starts after the bytes of the last step.
     public mutating func decode(_ input: Span<UInt8>) -> ChunkedStep {
         var offset = 0
         while true {
@@ -93,7 +93,7 @@ public struct ChunkedDecoder: Sendable {
         return .refused(fault)
     }
 
-    /// One byte of framing.
+    /// Takes one byte of framing.
     private mutating func take(_ byte: UInt8) -> HTTPFault? {
         switch phase {
         case .sizeStart, .size: return takeSize(byte)
@@ -122,7 +122,7 @@ public struct ChunkedDecoder: Sendable {
     private mutating func takeSize(_ byte: UInt8) -> HTTPFault? {
         if let digit = Hex.value(byte) {
             sizeDigitCount += 1
-            // Kept within Int: half of what sixteen digits can say.
+            // Bounded so that it fits in Int: half of what sixteen digits can say.
             guard sizeDigitCount <= Self.sizeDigitCountMax, size <= UInt64(Int64.max) >> 4 else {
                 return .chunkSizeTooLarge
             }
@@ -141,7 +141,8 @@ public struct ChunkedDecoder: Sendable {
         return endPart(byte, else: .chunkSizeInvalid)
     }
 
-    /// After a size, an extension or its value: the next extension or the end of the line.
+    /// Takes the byte after a size, an extension or its value: the next extension or the end of the
+    /// line.
     private mutating func endPart(_ byte: UInt8, else fault: HTTPFault) -> HTTPFault? {
         switch byte {
         case ASCIIByte.semicolon: phase = .extensionNameStart
@@ -152,8 +153,8 @@ public struct ChunkedDecoder: Sendable {
         return nil
     }
 
-    /// `";" token [ "=" ( token / quoted-string ) ]` with white space around `;` and `=`, which is
-    /// bad and must be taken all the same (RFC 9112 section 7.1.1, RFC 9110 section 5.6.3).
+    /// Takes a byte of `";" token [ "=" ( token / quoted-string ) ]` with white space around `;`
+    /// and `=`, which is bad but must be accepted (RFC 9112 section 7.1.1, RFC 9110 section 5.6.3).
     private mutating func takeExtension(_ byte: UInt8) -> HTTPFault? {
         if isSpace(byte), let next = phaseAfterSpace {
             phase = next
@@ -162,7 +163,7 @@ public struct ChunkedDecoder: Sendable {
         let isToken = ByteSet.token.contains(byte)
         switch phase {
         case .sizeSpace, .extensionValueSpace:
-            // Before the end of the line there is no place for it.
+            // White space may not come before the end of the line.
             guard byte == ASCIIByte.semicolon else {
                 return misplaced(byte, else: phase == .sizeSpace ? .chunkSizeInvalid : nil)
             }

@@ -5,8 +5,9 @@ public enum Cookie {
     /// The place of the next value of the cookie `name` in a field's value; nil if there is none.
     /// `offset` begins at 0, and moves on.
     ///
-    /// Servers take white space around names and values, and some take a comma for a semicolon.
-    /// What any of them may read as this cookie is found, rather too often than not at all.
+    /// Servers accept white space around names and values, and some accept a comma for a semicolon.
+    /// Everything that any of them may read as this cookie is found, rather too often than not at
+    /// all.
     public static func nextValue(
         named name: [UInt8], in field: Span<UInt8>, after offset: inout Int
     ) -> Range<Int>? {

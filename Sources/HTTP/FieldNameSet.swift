@@ -1,10 +1,10 @@
 import Bytes
 
-/// Names of fields that a client must not send, however it spells them.
+/// Names of fields that a client must not send, in any spelling.
 ///
 /// Servers turn names into variables (CGI, WSGI, Rack, PHP) and back: case is lost, `-` and `_`
-/// become one, and with some every other sign as well. So names are compared as ``FoldedName`` has
-/// them.
+/// become one, and in some servers every other sign as well. So names are compared in the form of
+/// ``FoldedName``.
 public struct FieldNameSet: Sendable {
     private struct Entry {
         var start: Int
@@ -14,14 +14,14 @@ public struct FieldNameSet: Sendable {
 
     private var folded: [UInt8] = []
     private var entries: [Entry] = []
-    /// Folded first bytes: most names are told apart by it.
+    /// The folded first bytes, which tell most names apart.
     private var firstBytes = ByteSet(low: 0, high: 0)
-    /// A bit for each length that a name may have: most others are told apart by that.
+    /// A bit for each length that a name may have, which tells most of the others apart.
     private var byteCounts: UInt64 = 0
 
     /// - Parameters:
     ///   - exact: whole names.
-    ///   - prefixes: starts of names, as `x-attest-`.
+    ///   - prefixes: prefixes of names, such as `x-attest-`.
     public init(exact: [String], prefixes: [String]) {
         for name in exact { insert(name, isPrefix: false) }
         for name in prefixes { insert(name, isPrefix: true) }
@@ -48,7 +48,7 @@ public struct FieldNameSet: Sendable {
         return false
     }
 
-    /// Lengths from 63 on share a bit; a name without a byte is none.
+    /// The bit of a length. Lengths from 63 on share one; there is no name without a byte.
     private static func bit(of byteCount: Int) -> UInt64 {
         byteCount == 0 ? 0 : 1 &<< UInt64(min(byteCount, 63))
     }
@@ -66,7 +66,8 @@ public struct FieldNameSet: Sendable {
         byteCounts |= isPrefix ? ~(own - 1) : own
     }
 
-    /// Eight bytes at a time and from the end: names here differ there, not in `x-`.
+    /// True if `name` starts with `known`. Compares eight bytes at a time and from the end: names
+    /// here differ there, not in `x-`.
     private static func starts(_ name: Span<UInt8>, with known: Span<UInt8>) -> Bool {
         var end = known.count
         while end >= 8 {

@@ -4,8 +4,8 @@ public struct FieldRange: Hashable, Sendable {
     /// The value, without the white space around it.
     public var value: Range32
     public var known: KnownField
-    /// The name holds `_`, which some servers take for `-`:
-    /// see ``KnownField/init(foldingUnderscores:)``.
+    /// True if the name holds `_`, which some servers take for `-`: see
+    /// ``KnownField/init(foldingUnderscores:)``.
     public var hasUnderscore: Bool
 
     public init(name: Range32, value: Range32, known: KnownField, hasUnderscore: Bool = false) {

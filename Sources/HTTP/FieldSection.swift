@@ -1,8 +1,9 @@
 /// Reads field lines up to the empty line: of a head, or the trailers of a chunked body
 /// (RFC 9112 section 5).
 ///
-/// Goes on where it stopped, so that a head that arrives byte by byte costs no more than one read
-/// at once; judges from left to right, so that the verdict does not depend on how it was split.
+/// Goes on where it stopped, so that a head that arrives byte by byte costs no more than one that
+/// arrives at once. Judges from left to right, so that the verdict does not depend on how the head
+/// was split.
 struct FieldSection: Sendable {
     enum Step: Equatable {
         case advanced
@@ -17,9 +18,9 @@ struct FieldSection: Sendable {
 
     private let table = KnownFieldTable.shared
     private(set) var fields: [FieldRange] = []
-    /// A bit for each known field among them: most questions are about fields that are not there.
+    /// A bit for each known field among them: most look-ups are for fields that are not there.
     private var knownBits: UInt64 = 0
-    /// The next byte to look at; after `complete`, the one behind the empty line.
+    /// The next byte to read; after `complete`, the one behind the empty line.
     private(set) var position = 0
     private var phase = Phase.lineStart
     private var nameStart = 0
@@ -27,16 +28,17 @@ struct FieldSection: Sendable {
     private var nameEnd = 0
     private var nameKnown = KnownField.other
     private var valueStart = 0
-    /// A proxy removes it from answers (RFC 9112 section 5.1); in requests it is refused.
+    /// True to remove such a space, as a proxy does in answers (RFC 9112 section 5.1); in requests
+    /// it is refused.
     private let removesSpaceBeforeColon: Bool
 
     init(removesSpaceBeforeColon: Bool = false) {
         self.removesSpaceBeforeColon = removesSpaceBeforeColon
     }
 
-    /// Starts again at `position`; the array keeps its storage.
+    /// Starts again at `position`. The array keeps its storage.
     mutating func reset(position: Int) {
-        // To look is cheaper than to remove nothing.
+        // Checking first is cheaper than removing nothing.
         if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
         knownBits = 0
         self.position = position
@@ -54,7 +56,7 @@ struct FieldSection: Sendable {
         knownBits |= 1 &<< UInt64(field.known.rawValue)
     }
 
-    /// Starts anew behind the start line, whose carriage return is at `lineEnd`.
+    /// Begins the fields behind the start line, whose carriage return is at `lineEnd`.
     mutating func begin(behind lineEnd: Int, _ bytes: Span<UInt8>, _ end: Int) -> Step {
         guard lineEnd + 1 < end else { return .incomplete }
         guard bytes[lineEnd + 1] == ASCIIByte.lineFeed else {
@@ -66,7 +68,7 @@ struct FieldSection: Sendable {
 
     /// The result of the last step of a head.
     ///
-    /// - Parameter isFull: no more bytes of the head may be looked at.
+    /// - Parameter isFull: no more bytes of the head may be read.
     func outcome(
         of step: Step, isFull: Bool, _ refusal: (HTTPFault) -> HTTPRefusal
     ) -> HeadOutcome {
@@ -77,7 +79,7 @@ struct FieldSection: Sendable {
         }
     }
 
-    /// Reads on in `bytes`, of which those before `end` may be looked at.
+    /// Reads on in `bytes`, up to `end`.
     mutating func scan(_ bytes: Span<UInt8>, to end: Int, fieldCountMax: Int) -> Step {
         var step = Step.advanced
         while step == .advanced {
@@ -94,8 +96,8 @@ struct FieldSection: Sendable {
         return step
     }
 
-    /// Takes the lines that are there whole and that nothing is wrong with: nearly all. The first
-    /// other one is left to the steps, which begin it anew and say what is wrong with it.
+    /// Takes complete lines that have no fault: nearly all. The first other line is left to the
+    /// steps, which begin it anew and report its fault.
     @inline(__always)
     private mutating func takeWholeLines(_ bytes: Span<UInt8>, _ end: Int, _ fieldCountMax: Int) {
         var lineStart = position
@@ -105,7 +107,7 @@ struct FieldSection: Sendable {
                 break
             }
             let known = table.field(in: bytes, from: lineStart, to: nameEnd)
-            // Of other names nothing is known before each byte was looked at.
+            // Any other name must be checked byte by byte first.
             guard known != .other || bytes.isPlainName(from: lineStart, to: nameEnd) else { break }
             var valueStart = nameEnd &+ 1
             while valueStart < end, isSpace(bytes[valueStart]) { valueStart &+= 1 }
@@ -156,7 +158,7 @@ struct FieldSection: Sendable {
         if offset < end, bytes[offset] == ASCIIByte.colon {
             nameKnown = table.field(in: bytes, from: nameStart, to: offset)
         }
-        // A known name needs no further look.
+        // A known name needs no further check.
         if nameKnown == .other, let fault = checkName(bytes, offset) { return .refused(fault) }
         position = offset
         guard offset < end else { return .incomplete }
@@ -173,8 +175,8 @@ struct FieldSection: Sendable {
         return .advanced
     }
 
-    /// White space ends the name. What frames the message must not depend on whether a server takes
-    /// such a field, or leaves it out.
+    /// Handles white space, which ends the name. The framing of the message must not depend on
+    /// whether a server accepts such a field or drops it.
     private mutating func endName(_ bytes: Span<UInt8>, _ offset: Int) -> Step {
         guard removesSpaceBeforeColon else { return .refused(.spaceBeforeColon) }
         nameKnown = table.field(in: bytes, from: nameStart, to: offset)
@@ -195,7 +197,7 @@ struct FieldSection: Sendable {
         return .advanced
     }
 
-    /// The bytes of a name from `position` on, as far as they are there.
+    /// Checks the bytes of a name from `position` on, as far as they have arrived.
     @inline(__always)
     private mutating func checkName(_ bytes: Span<UInt8>, _ end: Int) -> HTTPFault? {
         var hasUnderscore = nameHasUnderscore

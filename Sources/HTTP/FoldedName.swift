@@ -1,5 +1,5 @@
-/// Names of fields as the most careless servers read them: ASCII case folded, and each byte that is
-/// neither letter nor digit taken for `-`.
+/// Names of fields as the most careless servers read them: ASCII case is folded, and each byte that
+/// is neither letter nor digit counts as `-`.
 enum FoldedName {
     @inline(__always)
     static func fold(_ byte: UInt8) -> UInt8 {
@@ -19,11 +19,11 @@ enum FoldedName {
         return lowered & plain | hyphens & ~plain
     }
 
-    /// Whether all eight bytes are letters, digits or hyphens.
+    /// True if all eight bytes are letters, digits or hyphens.
     @inline(__always)
     static func isPlain(_ word: UInt64) -> Bool {
         let kinds = Kinds(word)
-        // Zero where the byte is a hyphen; adding leaves the high bit clear only there.
+        // Zero if the byte is a hyphen; only then does adding leave the high bit clear.
         let others = ((kinds.low ^ hyphens) &+ ones &* 0x7F | word) & highs
         return others & ~kinds.alphanumeric == 0
     }

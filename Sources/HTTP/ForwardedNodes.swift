@@ -6,8 +6,8 @@ public enum ForwardedNodes {
     /// Nil as a whole if the value is no list of elements, or if an element has a parameter twice
     /// or more parameters than are defined.
     ///
-    /// White space around `;` is let through, which the grammar does not know but some proxies
-    /// send: it moves nothing.
+    /// White space around `;` is accepted. The grammar does not allow it but some proxies send it,
+    /// and it changes nothing.
     public static func parse(_ value: [UInt8]) -> [[UInt8]?]? {
         var reader = Reader(value: value)
         var nodes: [[UInt8]?] = []
@@ -67,7 +67,7 @@ public enum ForwardedNodes {
             return true
         }
 
-        /// `token=value` pairs between semicolons, up to a comma or the end.
+        /// Reads `token=value` pairs between semicolons, up to a comma or the end.
         mutating func readElement(into nodes: inout [[UInt8]?]) -> Bool {
             var names: [[UInt8]] = []
             var node: [UInt8]?
@@ -95,7 +95,7 @@ public enum ForwardedNodes {
             return position > start ? Array(value[start..<position]) : nil
         }
 
-        /// The rest of a quoted string (RFC 9110 section 5.6.4).
+        /// Reads the rest of a quoted string (RFC 9110 section 5.6.4).
         private mutating func quoted() -> [UInt8]? {
             var text: [UInt8] = []
             while let byte = next, Self.isText(byte) {
@@ -117,7 +117,8 @@ public enum ForwardedNodes {
         }
     }
 
-    /// RFC 7239 defines four. Each is compared with all before it.
+    /// The most parameters of an element. RFC 7239 defines four. Each is compared with all before
+    /// it.
     private static let parameterCountMax = 16
     private static let forName = Array("for".utf8)
 }

@@ -8,18 +8,19 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
     // MARK: lines and fields
     case bareCarriageReturn, bareLineFeed, obsoleteFold
     case fieldNameInvalid, fieldNameEmpty, spaceBeforeColon, fieldWithoutColon, fieldValueInvalid
-    /// `Content_Length` and the like, which some servers take for the field that frames a message.
+    /// A name such as `Content_Length`, which some servers take for the field that frames a
+    /// message.
     case fieldNameAmbiguous
     case fieldDuplicate
     case headTooLarge, tooManyFields
-    // MARK: what the fields say
+    // MARK: the meaning of fields
     case hostMissing, hostDuplicate, hostInvalid, hostMismatch
     case contentLengthInvalid, contentLengthDuplicate, contentLengthWithTransferEncoding
     case transferEncodingInvalid, transferEncodingDuplicate, transferEncodingNotAllowed
     case transferCodingUnknown
     case connectionInvalid, connectionNominatesEndToEnd
     case expectationUnknown
-    /// A body announced where none can be: 1xx and 204.
+    /// A body is announced where there can be none: 1xx and 204.
     case bodyNotAllowed
     // MARK: chunked bodies
     case chunkSizeInvalid, chunkSizeTooLarge, chunkExtensionInvalid, chunkExtensionsTooLong
@@ -28,11 +29,11 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
     // MARK: paths
     case pathInvalid, percentEncodingInvalid, encodedControl, overlongEncoding
     case dotSegment, encodedDot, emptySegment, encodedSlash, backslash, pathParameters
-    /// Allowed spellings whose readings lead to different routes.
+    /// The target has allowed spellings whose readings lead to different routes.
     case pathAmbiguous
     case queryInvalid
 
-    /// The status a client gets when its request has this fault.
+    /// The status of the answer to a request with this fault.
     public var status: UInt16 {
         switch self {
         case .targetTooLong: 414
@@ -44,7 +45,7 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
         }
     }
 
-    /// Stable, in snake case.
+    /// The code of the fault for logs and metrics: stable, in snake case.
     public var code: StaticString {
         switch self {
         case .requestLineInvalid: "request_line_invalid"
@@ -121,9 +122,9 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
     }
 }
 
-/// Why a message is refused, and the status of the answer.
+/// The reason why a message is refused, and the status of the answer.
 public struct HTTPRefusal: Error, Equatable, Sendable {
-    /// 400, 414, 417, 431, 501 or 505 for a request; 502 for an upstream's answer.
+    /// The status: 400, 414, 417, 431, 501 or 505 for a request; 502 for an upstream's answer.
     public var status: UInt16
     public var reason: HTTPFault
 

@@ -7,7 +7,7 @@ public struct HeadLimits: Hashable, Sendable {
     public var fieldCountMax: Int
     public var targetByteCountMax: Int
 
-    /// Values are brought into 1...2^30, so that offsets fit in ``Range32``.
+    /// Values are clamped to 1...2^30, so that offsets fit in ``Range32``.
     public init(headByteCountMax: Int, fieldCountMax: Int, targetByteCountMax: Int) {
         self.headByteCountMax = min(max(headByteCountMax, 1), 1 << 30)
         self.fieldCountMax = min(max(fieldCountMax, 1), 1 << 30)
@@ -27,9 +27,9 @@ public enum HTTPVersion: UInt8, Sendable {
     case http10
     case http11
 
-    /// Judges the bytes of `HTTP/1.1` (RFC 9112 section 2.3) that are there, from `start` on.
+    /// Checks the bytes of `HTTP/1.1` (RFC 9112 section 2.3) that have arrived, from `start` on.
     ///
-    /// - Returns: the fault of the first byte that is wrong, nil while all are right.
+    /// - Returns: the fault of the first wrong byte; nil while all are right.
     @inline(__always)
     static func fault(in bytes: Span<UInt8>, from start: Int, to end: Int) -> HTTPFault? {
         // "HTTP/1." from the last byte to the first, then the minor digit.
@@ -50,7 +50,7 @@ public enum HTTPVersion: UInt8, Sendable {
                 return .versionInvalid
             }
         }
-        // Eight well-formed bytes, and not one of the two versions.
+        // Eight well-formed bytes, but neither of the two versions.
         return present == byteCount ? .versionNotSupported : nil
     }
 
@@ -60,9 +60,9 @@ public enum HTTPVersion: UInt8, Sendable {
 /// The rule by which a message's body ends (RFC 9112 section 6.3).
 public enum BodyFraming: Hashable, Sendable {
     case none
-    /// This many bytes; 0 when `Content-Length: 0` was sent.
+    /// The body has this many bytes; 0 if `Content-Length: 0` was sent.
     case length(UInt64)
     case chunked
-    /// Responses only.
+    /// The body ends with the connection. Only in responses.
     case untilClose
 }

@@ -1,16 +1,16 @@
-/// Fields that the gateway treats apart: at most 64, so that a word has a bit for each.
+/// Fields that the gateway treats specially: at most 64, so that a word has a bit for each.
 public enum KnownField: UInt8, Sendable, CaseIterable {
     case other
     // Framing and the connection.
     case host, connection, contentLength, transferEncoding, te, trailer, upgrade, keepAlive
     case proxyConnection, proxyAuthorization, proxyAuthenticate, http2Settings, expect
-    // Who sent it, and through whom.
+    // The sender, and the proxies on the way.
     case forwarded, xForwardedFor, xForwardedHost, xForwardedProto, xForwardedPort
     case xForwardedPrefix, xForwardedServer, xForwardedSsl, xForwardedScheme
     case xRequestID, xRealIP, via, maxForwards
-    // Ask some servers to take another method or path than the one that was matched.
+    // Fields that ask some servers to take another method or path than the one that was matched.
     case xHTTPMethod, xHTTPMethodOverride, xMethodOverride, xOriginalURL, xRewriteURL
-    // Says what failed in the app; the gateway's own.
+    // The app's report of a failure; the gateway's own field.
     case xAppAttestFailure
     // Content and the rest.
     case authorization, accept, acceptEncoding, acceptLanguage, contentType, contentEncoding, cookie
@@ -70,8 +70,8 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// Belongs to one connection and is never forwarded (RFC 9110 section 7.6.1), whether or not
-    /// `Connection` nominates it.
+    /// True if the field belongs to one connection and is never forwarded (RFC 9110 section 7.6.1),
+    /// whether or not `Connection` nominates it.
     public var isHopByHop: Bool {
         switch self {
         case .connection, .transferEncoding, .te, .trailer, .upgrade, .keepAlive, .proxyConnection,
@@ -81,7 +81,8 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// Says how long a message is or whom it is for: a second reading of one is an attack.
+    /// True if the field says how long a message is or whom it is for. A second reading of such a
+    /// field is an attack.
     var isFraming: Bool {
         switch self {
         case .host, .contentLength, .transferEncoding, .connection: true
@@ -89,8 +90,8 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// May not be named by `Connection`: a client could have a field dropped on its way that the
-    /// next server relies on (RFC 9110 section 7.6.1).
+    /// True if `Connection` may not name the field: a client could otherwise have a field dropped
+    /// that the next server relies on (RFC 9110 section 7.6.1).
     var isEndToEnd: Bool {
         switch self {
         case .host, .contentLength, .expect, .authorization, .contentType, .contentEncoding,
@@ -111,7 +112,8 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         self = KnownFieldTable.shared.field(in: name, from: 0, to: name.count)
     }
 
-    /// The field of that name to a server that makes `_` of `-` or `-` of `_` (CGI, WSGI, Rack).
+    /// The field that a server sees in that name if it turns `-` into `_` or `_` into `-` (CGI,
+    /// WSGI, Rack).
     public init(foldingUnderscores name: Span<UInt8>) {
         guard name.count <= KnownFieldTable.nameByteCountMax else {
             self = .other

@@ -3,14 +3,14 @@ import Bytes
 /// Finds a known field by the length and the last eight bytes of its name.
 ///
 /// A perfect hash: each entry stands for at most one name. The whole name is then compared, so that
-/// no made-up name passes for a known one. An object rather than statics: those cost a check of
-/// whether they are initialised at each use.
+/// no made-up name passes for a known one. It is an object because statics cost a check at each use
+/// whether they are initialised.
 final class KnownFieldTable: Sendable {
     static let shared = KnownFieldTable()
     static let nameByteCountMax = 24
 
     private struct Slot {
-        /// The name's last eight bytes in lower case, the last one lowest.
+        /// The name's last eight bytes in lower case, the last one in the lowest byte.
         var tail: UInt64 = 0
         /// The bytes before those: the first eight, then the rest.
         var first: UInt64 = 0
@@ -19,7 +19,7 @@ final class KnownFieldTable: Sendable {
         var known = KnownField.other
     }
 
-    /// Slot 0 is no field; the others stand in the order of `KnownField.allCases`.
+    /// The fields in the order of `KnownField.allCases`. Slot 0 stands for no field.
     private let slots: InlineArray<64, Slot>
     private let multiplier: UInt64
     /// The index into `slots`, by hash.
@@ -30,7 +30,7 @@ final class KnownFieldTable: Sendable {
         for (index, known) in KnownField.allCases.enumerated() where known != .other {
             slots[index] = Self.slot(for: known)
         }
-        // Knuth's 2^64 / phi, then other odd numbers: one in a few is perfect.
+        // Knuth's 2^64 / phi, then other odd numbers: one in a few makes the hash perfect.
         var multiplier: UInt64 = 0x9E37_79B9_7F4A_7C15
         var entries = Self.fill(slots, multiplier)
         while entries == nil {
@@ -44,9 +44,9 @@ final class KnownFieldTable: Sendable {
 
     /// The field whose name is the bytes from `start` to `end`, folding ASCII case.
     ///
-    /// Case is folded by `| 0x20`. Of the bytes that a token may hold only `^` and `_` change to
-    /// anything but a lower-case letter by it, and of the others only control bytes become one
-    /// that a known name holds: every byte before `end` must be above 0x20.
+    /// Case is folded by `| 0x20`. Of the bytes that a token may hold, only `^` and `_` change by
+    /// it to anything but a lower-case letter. Of the others, only control bytes become a byte that
+    /// a known name holds, so every byte before `end` must be above 0x20.
     @inline(__always)
     func field(in bytes: Span<UInt8>, from start: Int, to end: Int) -> KnownField {
         let byteCount = end &- start
@@ -62,7 +62,7 @@ final class KnownFieldTable: Sendable {
         return slots[slot].known
     }
 
-    /// At most eight bytes in lower case, the last one lowest.
+    /// At most eight bytes in lower case, the last one in the lowest byte.
     @inline(__always)
     private static func word(_ bytes: Span<UInt8>, from start: Int, to end: Int) -> UInt64 {
         let byteCount = end &- start

@@ -1,5 +1,5 @@
 /// The elements of a field value that is separated by commas, or by another byte, without the white
-/// space around them (RFC 9110 section 5.6.1). Quoted strings are not looked into.
+/// space around them (RFC 9110 section 5.6.1). Separators in quoted strings count as well.
 struct ListElements: ~Escapable {
     private let value: Span<UInt8>
     private let separator: UInt8
@@ -30,7 +30,7 @@ struct ListElements: ~Escapable {
 }
 
 extension Span where Element == UInt8 {
-    /// `token` of RFC 9110 section 5.6.2.
+    /// True for a `token` of RFC 9110 section 5.6.2.
     var isToken: Bool {
         guard !isEmpty else { return false }
         for index in indices where !ByteSet.token.contains(self[index]) { return false }

@@ -2,9 +2,9 @@ import Bytes
 
 /// The media ranges of an `Accept` value (RFC 9110 section 12.5.1).
 public enum MediaRanges {
-    /// Whether `mediaType` (lower case) is listed by name and not excluded with `q=0`.
+    /// True if `mediaType` (lower case) is listed by name and not excluded with `q=0`.
     ///
-    /// A stranger may send a list as long as a head may be: nothing is kept of it.
+    /// Nothing of the list is kept, because a stranger may send one as long as a head may be.
     public static func contains(_ mediaType: [UInt8], in value: Span<UInt8>) -> Bool {
         var ranges = ListElements(value)
         while let place = ranges.next() {
@@ -21,7 +21,7 @@ public enum MediaRanges {
         return false
     }
 
-    /// Whether a parameter is a weight (RFC 9110 section 12.4.2) of zero.
+    /// True if a parameter is a weight (RFC 9110 section 12.4.2) of zero.
     private static func isZeroWeight(_ part: Span<UInt8>) -> Bool {
         guard (3...7).contains(part.count), ASCII.lowercased(part[0]) == UInt8(ascii: "q"),
             part[1] == UInt8(ascii: "="), part[2] == ASCIIByte.zero

@@ -7,15 +7,15 @@ struct MessageFraming: Sendable {
     private(set) var closes = false
     private(set) var keepsAlive = false
     private(set) var upgrades = false
-    /// Further names in `Connection`: fields that go no further than this connection.
+    /// Further names in `Connection`: fields that are not forwarded.
     private(set) var connectionTokens: [Range32] = []
 
     private static let close = Array("close".utf8)
     private static let keepAlive = Array("keep-alive".utf8)
     private static let upgrade = Array("upgrade".utf8)
     private static let chunked = Array("chunked".utf8)
-    /// Each field of the head is compared with every name that `Connection` gives. Who sends more
-    /// than a few of them wants to make the gateway work.
+    /// The most names in `Connection`. Each field of the head is compared with every one of them,
+    /// and a client that sends more than a few wants to make the gateway work.
     static let nominatedCountMax = 32
 
     mutating func reset() {
@@ -27,7 +27,7 @@ struct MessageFraming: Sendable {
         if !connectionTokens.isEmpty { connectionTokens.removeAll(keepingCapacity: true) }
     }
 
-    /// Takes one field in; those of other names are not looked at.
+    /// Takes one field. Fields with other names are skipped.
     mutating func take(_ field: FieldRange, in bytes: Span<UInt8>) -> HTTPFault? {
         switch field.known {
         case .contentLength: takeContentLength(bytes.extracting(field.value))
@@ -37,26 +37,27 @@ struct MessageFraming: Sendable {
         }
     }
 
-    /// Whether the connection lives on after the message (RFC 9112 section 9.3).
+    /// True if the connection stays open after the message (RFC 9112 section 9.3).
     func keepAlive(in version: HTTPVersion) -> Bool {
         !closes && (version == .http11 || keepsAlive)
     }
 
-    /// Two ways to say how long the body is, or one that the version does not know.
+    /// The fault of a message with two statements of its body's length, or one that the version
+    /// does not know.
     func contradiction(in version: HTTPVersion) -> HTTPFault? {
         guard isChunked else { return nil }
         guard contentLength == nil else { return .contentLengthWithTransferEncoding }
-        // RFC 9112 section 6.1: HTTP/1.0 knows no transfer codings.
+        // RFC 9112 section 6.1: HTTP/1.0 has no transfer codings.
         return version == .http11 ? nil : .transferEncodingNotAllowed
     }
 
-    /// Whether `Connection` names the field, so that it goes no further.
+    /// True if `Connection` names the field, so that it is not forwarded.
     func nominates(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
         !connectionTokens.isEmpty && bytes.nominates(field.name, among: connectionTokens)
     }
 
     private mutating func takeContentLength(_ value: Span<UInt8>) -> HTTPFault? {
-        // Two equal ones too: some server on the way may have taken the other reading.
+        // Two equal ones are refused too: some server on the way may have taken the other reading.
         guard contentLength == nil else { return .contentLengthDuplicate }
         guard let length = ASCII.decimal(value), length <= UInt64(Int64.max) else {
             return .contentLengthInvalid
@@ -76,7 +77,7 @@ struct MessageFraming: Sendable {
         var hasOther = false
         while let element = elements.next() {
             let coding = value.extracting(element)
-            // After chunked nothing may come.
+            // No coding may follow chunked.
             guard coding.isToken, !hasChunked else { return .transferEncodingInvalid }
             hasChunked = ASCII.equalsIgnoringCase(coding, lowercase: Self.chunked)
             hasOther = hasOther || !hasChunked
@@ -86,7 +87,8 @@ struct MessageFraming: Sendable {
 
     private mutating func takeConnection(_ range: Range32, in bytes: Span<UInt8>) -> HTTPFault? {
         let value = bytes.extracting(range)
-        // What nearly every server says; the same follows from the elements below.
+        // The value that nearly every server sends; the code for elements below would find the
+        // same.
         if value.isKeepAlive {
             keepsAlive = true
             return nil
@@ -118,16 +120,16 @@ struct MessageFraming: Sendable {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the bytes, none of which is a control byte, are `keep-alive`, folding ASCII case.
+    /// True if the bytes, which must hold no control byte, are `keep-alive`, folding ASCII case.
     fileprivate var isKeepAlive: Bool {
         guard count == 10 else { return false }
         let spaces: UInt64 = 0x2020_2020_2020_2020
-        // "keep-ali" and "ep-alive", the first byte least significant.
+        // "keep-ali" and "ep-alive", the first byte in the lowest one.
         return littleEndianWord(at: 0) | spaces == 0x696C_612D_7065_656B
             && littleEndianWord(at: 2) | spaces == 0x6576_696C_612D_7065
     }
 
-    /// Whether `name` is one of `tokens`, which are ranges of these bytes, folding ASCII case.
+    /// True if `name` is one of `tokens`, which are ranges of these bytes, folding ASCII case.
     func nominates(_ name: Range32, among tokens: [Range32]) -> Bool {
         for token in tokens
         where ASCII.equalsIgnoringCase(extracting(token), extracting(name)) {

@@ -1,8 +1,8 @@
-/// Request methods that the gateway treats apart (RFC 9110 section 9, RFC 5789).
+/// Request methods that the gateway treats specially (RFC 9110 section 9, RFC 5789).
 public enum Method: UInt8, Sendable, CaseIterable {
     case get, head, post, put, delete, options, patch, trace, connect, other
 
-    /// RFC 9110 section 9.2.1.
+    /// True for a safe method (RFC 9110 section 9.2.1).
     public var isSafe: Bool {
         switch self {
         case .get, .head, .options, .trace: true
@@ -10,10 +10,11 @@ public enum Method: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// RFC 9110 section 9.2.2: may be sent again when it is not known whether it was done.
+    /// True for a method that may be sent again if it is not known whether it took effect (RFC 9110
+    /// section 9.2.2).
     public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 
-    /// Empty for `other`.
+    /// The name of the method; empty for `other`.
     public var name: StaticString {
         switch self {
         case .get: "GET"
@@ -29,10 +30,11 @@ public enum Method: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// The longest method that is read: IANA's registry has none above 18 bytes.
+    /// The longest method that is accepted. IANA's registry has none above 18 bytes.
     static let byteCountMax = 32
 
-    /// Methods are case-sensitive. `packed` holds the last eight bytes, the last one lowest.
+    /// The method of that name, case-sensitive. `packed` holds its last eight bytes, the last one
+    /// in the lowest byte.
     init(packed: UInt64, byteCount: Int) {
         self =
             switch (byteCount, packed) {
@@ -49,7 +51,7 @@ public enum Method: UInt8, Sendable, CaseIterable {
             }
     }
 
-    /// The method that `name` spells, `other` when it is none of them.
+    /// The method that `name` spells; `other` if there is none.
     public init(name: Span<UInt8>) {
         var packed: UInt64 = 0
         for index in name.indices { packed = packed &<< 8 | UInt64(name[index]) }

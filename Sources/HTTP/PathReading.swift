@@ -5,16 +5,17 @@ struct PathReading {
     private(set) var found: TargetAllowances = []
 
     private var hasDotSegment = false
-    /// Offset in the output of the current segment's first byte.
+    /// The offset in the output of the current segment's first byte.
     private var segmentStart = 0
-    /// Behind a `;` that starts parameters which are left out.
+    /// True behind a `;` that starts parameters which are left out.
     private var isInParameters = false
-    /// The encoded byte just before, 0 when there was none: for overlong UTF-8.
+    /// The encoded byte just before; 0 if there was none. It reveals overlong UTF-8.
     private var encodedBefore: UInt8 = 0
 
     init(interpreting: TargetAllowances) { self.interpreting = interpreting }
 
-    /// Replaces `output`; `path` starts with a slash. Returns a fault that no allowance lifts.
+    /// Replaces `output` with the reading of `path`, which starts with a slash. Returns a fault
+    /// that no allowance lifts.
     mutating func read(_ path: Span<UInt8>, into output: inout [UInt8]) -> HTTPFault? {
         output.removeAll(keepingCapacity: true)
         guard !path.isEmpty, path[0] == ASCIIByte.slash else { return .pathInvalid }
@@ -40,7 +41,8 @@ struct PathReading {
         return endSegment(isLast: true, &output)
     }
 
-    /// Why the path is refused when only `allowing` is allowed; nil when it is not.
+    /// The fault for which the path is refused if only `allowing` is allowed; nil if it is not
+    /// refused.
     func refusal(allowing: TargetAllowances) -> HTTPFault? {
         let disputed = found.subtracting(allowing)
         if disputed.contains(.encodedControl) { return .encodedControl }
@@ -70,7 +72,7 @@ struct PathReading {
     private mutating func takeEncoded(_ byte: UInt8, _ output: inout [UInt8]) -> HTTPFault? {
         defer { encodedBefore = byte }
         switch byte {
-        // Servers in C end a string there: no listener can allow it.
+        // Servers in C end a string there, so no listener can allow it.
         case 0: return .encodedControl
         case 1..<0x20, 0x7F:
             found.insert(.encodedControl)
@@ -97,8 +99,8 @@ struct PathReading {
         return nil
     }
 
-    /// Whether `byte` after the one before writes an ASCII byte in two, three or four: decoders
-    /// that do not check (RFC 3629 section 10) make `/` or `.` of it.
+    /// True if `byte` after the one before encodes an ASCII byte in two, three or four bytes.
+    /// Decoders that do not check that (RFC 3629 section 10) make `/` or `.` of it.
     private func isOverlong(_ byte: UInt8) -> Bool {
         switch encodedBefore {
         case 0xC0, 0xC1: byte < 0xC0
@@ -140,8 +142,8 @@ struct PathReading {
         return nil
     }
 
-    /// The output ends in a slash and the segment. If the segment is dropped, so is the slash
-    /// before it, unless the path ends here.
+    /// Ends a segment; the output ends in a slash and the segment. If the segment is dropped, so is
+    /// the slash before it, unless the path ends here.
     private mutating func endSegment(isLast: Bool, _ output: inout [UInt8]) -> HTTPFault? {
         isInParameters = false
         encodedBefore = 0

@@ -2,7 +2,7 @@ import Bytes
 
 /// `%` and two hexadecimal digits (RFC 3986 section 2.1).
 enum PercentEncoding {
-    /// The byte that the three bytes at `index` stand for; nil when they are no encoding.
+    /// The byte that the three bytes at `index` encode; nil if they are no encoding.
     @inline(__always)
     static func byte(in bytes: Span<UInt8>, at index: Int) -> UInt8? {
         guard index >= 0, bytes.count - index >= 3, bytes[index] == ASCIIByte.percent,
@@ -17,7 +17,7 @@ enum PercentEncoding {
         output.append(upperDigit(byte & 0xF))
     }
 
-    /// Upper case, as RFC 3986 section 6.2.2.1 wants the normal form.
+    /// The hexadecimal digit in upper case, as RFC 3986 section 6.2.2.1 wants the normal form.
     private static func upperDigit(_ nibble: UInt8) -> UInt8 {
         nibble < 10 ? nibble + 0x30 : nibble + 0x37
     }

@@ -1,6 +1,6 @@
 /// A run of bytes inside a message, counted from the message's first byte.
 ///
-/// Half the size of a `Range<Int>`: a head holds two for each field.
+/// It is half the size of a `Range<Int>`, because a head holds two for each field.
 public struct Range32: Hashable, Sendable {
     public var start: UInt32
     public var count: UInt32
@@ -13,7 +13,7 @@ public struct Range32: Hashable, Sendable {
         self.count = count
     }
 
-    /// Heads are bounded far below 4 GiB (``HeadLimits``), so nothing is cut off.
+    /// Makes a range. Heads are bounded far below 4 GiB (``HeadLimits``), so nothing is cut off.
     @inlinable
     init(_ start: Int, _ end: Int) {
         self.start = UInt32(truncatingIfNeeded: start)
@@ -27,7 +27,7 @@ public struct Range32: Hashable, Sendable {
 }
 
 extension Span where Element == UInt8 {
-    /// The bytes of `range`, in place. Traps when this is not the message that `range` belongs to.
+    /// The bytes of `range`, in place. Traps if this is not the message that `range` belongs to.
     @inlinable
     @_lifetime(copy self)
     public func extracting(_ range: Range32) -> Span<UInt8> { extracting(range.offsets) }

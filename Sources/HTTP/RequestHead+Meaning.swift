@@ -4,7 +4,7 @@ import Bytes
 extension RequestHead {
     private static let continueExpectation = Array("100-continue".utf8)
 
-    /// - Returns: the first contradiction, nil when there is none.
+    /// - Returns: the first contradiction; nil if there is none.
     mutating func interpret(_ bytes: Span<UInt8>) -> HTTPFault? {
         var hostField: Range32?
         var expectCount = 0
@@ -63,7 +63,8 @@ extension RequestHead {
         guard field != nil || version == .http10 else { return .hostMissing }
         host = (authority ?? field).map { Authority.withoutEmptyPort($0, in: bytes) }
         guard let authority, let field else { return nil }
-        // RFC 9112 section 3.2.2 has the target win; who sends two that differ means mischief.
+        // RFC 9112 section 3.2.2 gives precedence to the target. A client that sends two that
+        // differ means mischief.
         let one = Authority.withoutPort(schemePort, authority, in: bytes)
         let other = Authority.withoutPort(schemePort, field, in: bytes)
         return bytes.nominates(other, among: [one]) ? nil : .hostMismatch
@@ -75,7 +76,7 @@ extension RequestHead {
 }
 
 extension RequestHead {
-    /// Whether `TE` says that the client takes trailers (RFC 9110 sections 6.5.1 and 10.1.4).
+    /// True if `TE` says that the client accepts trailers (RFC 9110 sections 6.5.1 and 10.1.4).
     public func takesTrailers(in bytes: Span<UInt8>) -> Bool {
         guard has(.te) else { return false }
         for field in fields where field.known == .te {

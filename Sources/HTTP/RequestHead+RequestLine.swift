@@ -2,7 +2,7 @@ import Bytes
 
 /// The request line (RFC 9112 section 3).
 extension RequestHead {
-    /// One empty line before the request line is skipped (RFC 9112 section 2.2).
+    /// Skips one empty line before the request line (RFC 9112 section 2.2).
     mutating func skipEmptyLine(_ bytes: Span<UInt8>, _ end: Int) -> FieldSection.Step {
         guard position < end else { return .incomplete }
         if bytes[position] == ASCIIByte.carriageReturn {
@@ -35,8 +35,9 @@ extension RequestHead {
         methodKind = Method(packed: methodPacked, byteCount: position - start)
         // A gateway is not a tunnel: RFC 9110 section 9.3.6.
         guard methodKind != .connect else { return .refused(.connectNotSupported) }
-        // Its answer would show the client what the gateway adds for the upstream's eyes, and a
-        // page what its browser keeps from it; and some servers take its body for a request.
+        // Its answer would show the client the headers that the gateway adds for the upstream, and
+        // a page the headers that its browser keeps from it. Also, some servers take its body for a
+        // request.
         guard methodKind != .trace else { return .refused(.traceNotSupported) }
         position += 1
         target = Range32(position, position)
@@ -48,7 +49,7 @@ extension RequestHead {
         _ bytes: Span<UInt8>, _ end: Int, _ byteCountMax: Int
     ) -> FieldSection.Step {
         let start = Int(target.start)
-        // The space behind the longest target may be looked at.
+        // The space behind the longest target may be read.
         let scanEnd = min(end, start + byteCountMax + 1)
         var offset = position
         while offset < scanEnd, ByteSet.target.contains(bytes[offset]) { offset &+= 1 }
@@ -70,7 +71,7 @@ extension RequestHead {
     mutating func scanVersion(_ bytes: Span<UInt8>, _ end: Int) -> FieldSection.Step {
         if let fault = HTTPVersion.fault(in: bytes, from: position, to: end) {
             guard fault == .versionInvalid, position < end else { return .refused(fault) }
-            // Nothing but a line end where the version should be, or a further space.
+            // There is a line end where the version should be, or a further space.
             return .refused(lineFault(bytes[position], else: fault))
         }
         let lineEnd = position + HTTPVersion.byteCount
@@ -85,7 +86,8 @@ extension RequestHead {
         return step
     }
 
-    /// A byte that ends the line or separates its parts at the wrong place has a fault of its own.
+    /// The fault of a byte in the wrong place. A byte that ends the line or separates its parts has
+    /// one of its own.
     private func lineFault(_ byte: UInt8, else fault: HTTPFault) -> HTTPFault {
         switch byte {
         case ASCIIByte.lineFeed: .bareLineFeed
@@ -94,8 +96,8 @@ extension RequestHead {
         }
     }
 
-    /// Methods are case-sensitive, yet some servers fold them: `post` must not pass beside a
-    /// route for `POST`. No registered method has lower-case letters.
+    /// True for a lower-case letter. Methods are case-sensitive, yet some servers fold them: `post`
+    /// must not slip past a route for `POST`. No registered method has lower-case letters.
     @inline(__always)
     private func isLowerCaseLetter(_ byte: UInt8) -> Bool { byte >= 0x61 && byte <= 0x7A }
 
@@ -116,8 +118,8 @@ extension RequestHead {
         return interpretAbsoluteTarget(bytes)
     }
 
-    /// `http://authority/path?query`; with OPTIONS a missing path and query mean `*` (RFC 9112
-    /// section 3.2.4).
+    /// Interprets `http://authority/path?query`. With OPTIONS a missing path and query mean `*`
+    /// (RFC 9112 section 3.2.4).
     private mutating func interpretAbsoluteTarget(_ bytes: Span<UInt8>) -> HTTPFault? {
         let text = bytes.extracting(target)
         guard let scheme = Self.scheme(of: text) else { return .targetInvalid }
@@ -143,9 +145,9 @@ extension RequestHead {
     }
 
     /// Gives a target like `http://a?q` the path that it stands for (RFC 9110 section 4.2.3): the
-    /// authority moves over a slash of the `//`, and ``originTarget`` and ``host`` with it.
+    /// authority moves over a slash of the `//`, and so do ``originTarget`` and ``host``.
     ///
-    /// - Parameter bytes: the head, as it was read.
+    /// - Parameter bytes: the bytes of the head as they were read.
     public mutating func completeTarget(in bytes: inout [UInt8]) {
         guard lacksPath, let authority, let host else { return }
         lacksPath = false

@@ -1,15 +1,15 @@
 /// The form of a request target (RFC 9112 section 3.2).
 public enum TargetForm: UInt8, Sendable {
     case origin, absolute, asterisk
-    /// The authority form, which comes only with CONNECT. That is refused, so no completely read
-    /// head has it.
+    /// The authority form, which comes only with CONNECT. CONNECT is refused, so no completely
+    /// parsed head has it.
     case authority
 }
 
-/// A request's head, read strictly by RFC 9112: whatever two servers might read differently is
-/// refused, nothing is repaired.
+/// A request's head, parsed strictly by RFC 9112: whatever two servers might read differently is
+/// refused, and nothing is repaired.
 ///
-/// Holds ranges, not bytes: the caller keeps the message in place and gives it again. One value
+/// It holds ranges, not bytes: the caller keeps the message in place and passes it again. One value
 /// serves all requests of a connection: ``reset()`` keeps the arrays' storage.
 public struct RequestHead: Sendable {
     enum Phase: Equatable {
@@ -29,18 +29,18 @@ public struct RequestHead: Sendable {
     /// target after its authority. If that part is empty, it is a `/` out of the target's `//`. If
     /// it has a query but no path, call ``completeTarget(in:)`` first.
     public internal(set) var originTarget = Range32.empty
-    /// The authority of an absolute-form target, else the value of Host; nil when HTTP/1.0 has
-    /// neither.
+    /// The authority of an absolute-form target, else the value of Host; nil if a request of
+    /// HTTP/1.0 has neither.
     public internal(set) var host: Range32?
     public internal(set) var version = HTTPVersion.http11
     public internal(set) var framing = BodyFraming.none
-    /// Whether the client wants the connection kept (RFC 9112 section 9.3).
+    /// True if the client wants the connection kept (RFC 9112 section 9.3).
     public internal(set) var keepAlive = false
-    /// The client waits for 100 (Continue) before its body; false if there is no body.
+    /// True if the client waits for 100 (Continue) before its body; false if there is no body.
     public internal(set) var expectsContinue = false
-    /// Upgrade is there and Connection names it; never in HTTP/1.0.
+    /// True if there is an Upgrade and Connection names it; never in HTTP/1.0.
     public internal(set) var hasUpgrade = false
-    /// The value of `X-App-Attest-Failure`, empty where it came more than once; nil without one.
+    /// The value of `X-App-Attest-Failure`; nil without one, and empty if it came more than once.
     public internal(set) var failureReport: Range32?
 
     var section = FieldSection()
@@ -57,17 +57,17 @@ public struct RequestHead: Sendable {
 
     /// The fields, in the order received.
     public var fields: [FieldRange] { section.fields }
-    /// Whether a field of this name is there.
+    /// True if a field of this name is there.
     public func has(_ known: KnownField) -> Bool { section.has(known) }
     /// The words of Connection other than `close`, `keep-alive` and `upgrade`.
     public var connectionTokens: [Range32] { message.connectionTokens }
 
-    /// Whether Connection names the field, so that it is not forwarded.
+    /// True if Connection names the field, so that it is not forwarded.
     public func isNominated(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
         message.nominates(field, in: bytes)
     }
 
-    /// Makes ready for the next message.
+    /// Prepares for the next message.
     public mutating func reset() {
         phase = .start
         position = 0
@@ -93,8 +93,8 @@ public struct RequestHead: Sendable {
 
     /// Reads on.
     ///
-    /// - Parameter bytes: everything received so far from the message's first byte on, the bytes
-    ///   of earlier calls included; bytes behind the head are not looked at.
+    /// - Parameter bytes: everything received so far from the message's first byte on, including
+    ///   the bytes of earlier calls. Bytes behind the head are not read.
     public mutating func parse(_ bytes: Span<UInt8>, limits: HeadLimits) -> HeadOutcome {
         let end = min(bytes.count, limits.headByteCountMax)
         var step = FieldSection.Step.advanced

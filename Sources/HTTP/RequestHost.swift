@@ -1,6 +1,6 @@
 /// The value of Host.
 public enum RequestHost {
-    /// Whether requests with this value are taken: `host [ ":" port ]` of RFC 3986.
+    /// True for a value that requests may have: `host [ ":" port ]` of RFC 3986.
     public static func isValid(_ bytes: Span<UInt8>) -> Bool { Authority.isValid(bytes) }
 
     /// The number of bytes of a valid value that come before its port.

@@ -1,9 +1,9 @@
 /// The head of an upstream's answer, read as strictly as ``RequestHead``.
 ///
-/// Relaxed in what many servers do and no reading depends on: the space before an empty reason
-/// phrase may be missing, there may be one before the colon of a field that frames nothing, and a
-/// 204 may announce a body, which it cannot have: the connection is not used again. Each connection
-/// has one, which is read again and again, and never copied.
+/// Relaxed in details that many servers get wrong and that no reading depends on: the space before
+/// an empty reason phrase may be missing, there may be a space before the colon of a field that
+/// frames nothing, and a 204 may announce a body, which it cannot have; the connection is not used
+/// again then. Each connection has one, which is reused and never copied.
 public struct ResponseHead: ~Copyable, Sendable {
     enum Phase: Equatable {
         case statusLine, reason, fields, complete
@@ -12,16 +12,16 @@ public struct ResponseHead: ~Copyable, Sendable {
 
     /// The bytes of the head, from the first one to the end of the empty line.
     public private(set) var byteCount = 0
-    /// 100 to 999.
+    /// The status, 100 to 999.
     public private(set) var status: UInt16 = 0
     public private(set) var reason = Range32.empty
     public private(set) var version = HTTPVersion.http11
     public private(set) var framing = BodyFraming.none
     /// The value of Content-Length, also if the answer has no body (HEAD, 304).
     public var contentLength: UInt64? { message.contentLength }
-    /// Whether the connection can be used again after the body.
+    /// True if the connection can be used again after the body.
     public private(set) var keepAlive = false
-    /// 101, or Upgrade named by Connection.
+    /// True for 101, and if Connection names Upgrade.
     public private(set) var hasUpgrade = false
 
     private var section = FieldSection(removesSpaceBeforeColon: true)
@@ -33,24 +33,25 @@ public struct ResponseHead: ~Copyable, Sendable {
 
     /// The fields, in the order received.
     public var fields: [FieldRange] { section.fields }
-    /// Whether a field of this name is there.
+    /// True if a field of this name is there.
     public func has(_ known: KnownField) -> Bool { section.has(known) }
     /// The words of Connection other than `close`, `keep-alive` and `upgrade`.
     public var connectionTokens: [Range32] { message.connectionTokens }
-    /// 1xx but 101: another head follows.
+    /// True for 1xx except 101: another head follows.
     public var isInterim: Bool { status < 200 && status != 101 }
 
-    /// Whether Connection names the field, so that it is not forwarded.
+    /// True if Connection names the field, so that it is not forwarded.
     public func isNominated(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
         message.nominates(field, in: bytes)
     }
 
-    /// Nothing follows the head, as its stream says: without a length that is an empty body.
+    /// Notes that nothing follows the head, because its stream has ended: without a length that
+    /// means an empty body.
     public mutating func endsWithHead() {
         if framing == .untilClose { framing = .length(0) }
     }
 
-    /// Makes ready for the next message.
+    /// Prepares for the next message.
     public mutating func reset() {
         phase = .statusLine
         position = 0
@@ -101,7 +102,7 @@ public struct ResponseHead: ~Copyable, Sendable {
         return outcome
     }
 
-    /// `HTTP/1.1 200`, twelve bytes, and what follows them (RFC 9112 section 4).
+    /// Reads `HTTP/1.1 200`, twelve bytes, and what follows them (RFC 9112 section 4).
     private mutating func scanStatus(_ bytes: Span<UInt8>, _ end: Int) -> FieldSection.Step {
         if let fault = HTTPVersion.fault(in: bytes, from: 0, to: end) { return .refused(fault) }
         let digitsStart = HTTPVersion.byteCount + 1
@@ -169,11 +170,11 @@ public struct ResponseHead: ~Copyable, Sendable {
         return nil
     }
 
-    /// RFC 9112 section 6.3.
+    /// Determines the framing of the body by RFC 9112 section 6.3.
     private mutating func frame(_ requestMethod: Method) -> HTTPFault? {
         if status < 200 {
-            // A server that announces a body here may send one, and the final answer would begin in
-            // the middle of it.
+            // A server that announces a body here may send one, and the final answer would then
+            // begin in the middle of it.
             guard !announcesBody else { return .bodyNotAllowed }
             framing = .none
         } else if status == 204 {
@@ -190,6 +191,6 @@ public struct ResponseHead: ~Copyable, Sendable {
         return nil
     }
 
-    /// `Content-Length: 0` is common where there can be no body.
+    /// True if a body is announced. `Content-Length: 0` is common in answers that can have no body.
     private var announcesBody: Bool { message.isChunked || (message.contentLength ?? 0) > 0 }
 }

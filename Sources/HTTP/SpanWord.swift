@@ -1,8 +1,8 @@
 import Bytes
 
 extension Span where Element == UInt8 {
-    /// The offset, at or after `start`, of the first colon or byte up to the space; `end` when
-    /// there is none. No byte before it ends a field name, though it may be wrong in one.
+    /// The offset, at or after `start`, of the first colon or byte up to the space; `end` if there
+    /// is none. No byte before it ends a field name, though it may be invalid in one.
     @inline(__always)
     func firstColonOrSpace(from start: Int, to end: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -25,8 +25,8 @@ extension Span where Element == UInt8 {
         return end
     }
 
-    /// Whether the bytes from `start` to `end`, of which there must be one, are letters, digits and
-    /// hyphens.
+    /// True if the bytes from `start` to `end`, of which there must be at least one, are letters,
+    /// digits and hyphens.
     @inline(__always)
     func isPlainName(from start: Int, to end: Int) -> Bool {
         var position = start
@@ -46,9 +46,10 @@ extension Span where Element == UInt8 {
     }
 
     /// The offset, at or after `start`, of the first byte that no field value may hold (a control
-    /// byte other than HTAB: RFC 9110 section 5.5); `end` when there is none.
+    /// byte other than HTAB: RFC 9110 section 5.5); `end` if there is none.
     ///
-    /// Sixteen bytes at a time while all are printable, else eight: values are most of a head.
+    /// Reads sixteen bytes at a time while all are printable, else eight, because values are most
+    /// of a head.
     @inline(__always)
     func firstControl(from start: Int, to end: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -57,7 +58,7 @@ extension Span where Element == UInt8 {
             let first = littleEndianWord(at: position)
             let second = littleEndianWord(at: position &+ 8)
             // A byte below the space borrows, and one from DEL on carries: both leave a high bit.
-            // Others may do so, too, and are looked at again below.
+            // Others may do so, too, and are checked again below.
             let below = (first &- ones &* 0x20) | (second &- ones &* 0x20)
             let above = (first &+ ones) | (second &+ ones)
             if (below | above) & (ones &* 0x80) != 0 { break }

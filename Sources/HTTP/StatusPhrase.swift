@@ -1,6 +1,6 @@
 /// Reason phrases (RFC 9110 section 15 and IANA's registry).
 public enum StatusPhrase {
-    /// `Unknown` for a status without a registered phrase.
+    /// The phrase of a status; `Unknown` for one without a registered phrase.
     public static func text(for status: UInt16) -> StaticString {
         switch status {
         case 100: "Continue"

@@ -2,12 +2,12 @@
 public enum TargetPathOutcome: Equatable, Sendable {
     /// The target's first `pathCount` bytes are the normal form; the query follows them.
     case asReceived(pathCount: Int)
-    /// The normal form is in the scratch array, `pathCount` bytes, all it holds. `spellings` are
-    /// the disputed ones that the target uses; each but `pathParameters` was allowed.
+    /// The normal form fills the scratch array with `pathCount` bytes. `spellings` are the disputed
+    /// ones that the target uses; each but `pathParameters` was allowed.
     case normalized(pathCount: Int, spellings: TargetAllowances)
     case refused(HTTPFault)
 
-    /// Some segment has `;` parameters: to be refused on an attested route unless allowed.
+    /// True if some segment has `;` parameters: to be refused on an attested route unless allowed.
     public var hasParameters: Bool {
         if case .normalized(_, let spellings) = self {
             spellings.contains(.pathParameters)
@@ -40,8 +40,8 @@ public enum TargetPathOutcome: Equatable, Sendable {
 /// matches the other readings too, by ``read(_:interpreting:into:)``.
 public enum TargetPath {
     /// - Parameters:
-    ///   - target: in origin-form.
-    ///   - scratch: overwritten when the normal form differs from what was received.
+    ///   - target: the target in origin-form.
+    ///   - scratch: overwritten if the normal form differs from what was received.
     public static func normalize(
         _ target: Span<UInt8>, allowing: TargetAllowances, into scratch: inout [UInt8]
     ) -> TargetPathOutcome {
@@ -55,7 +55,7 @@ public enum TargetPath {
     }
 
     /// Writes one reading of `path` (without query) to `scratch`: only the spellings in
-    /// `interpreting` get the meaning described at ``TargetPath``, the others stay literal.
+    /// `interpreting` get the meaning described at ``TargetPath``; the others stay literal.
     ///
     /// - Returns: a fault that no allowance lifts.
     public static func read(
@@ -65,9 +65,9 @@ public enum TargetPath {
         return reading.read(path, into: &scratch)
     }
 
-    /// The normal form of a path from the configuration, nil with a fault where it has none.
+    /// The normal form of a path from the configuration. Throws the fault if it has none.
     ///
-    /// Takes no spelling that would be refused in a request, no query and no parameters.
+    /// Accepts no spelling that would be refused in a request, no query and no parameters.
     public static func normalize(pattern: [UInt8]) throws(HTTPFault) -> [UInt8] {
         var scratch: [UInt8] = []
         switch normalize(pattern.span, allowing: [], into: &scratch) {
@@ -116,7 +116,7 @@ public enum TargetPath {
     private static func rewrite(
         _ path: Span<UInt8>, _ allowing: TargetAllowances, _ scratch: inout [UInt8]
     ) -> TargetPathOutcome {
-        // With every meaning applied nothing stays hidden in another spelling.
+        // With every meaning applied, nothing stays hidden in another spelling.
         var reading = PathReading(interpreting: .all)
         let fault = reading.read(path, into: &scratch)
         if let fault = reading.refusal(allowing: allowing) ?? fault { return .refused(fault) }

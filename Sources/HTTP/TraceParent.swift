@@ -1,13 +1,13 @@
 public import Bytes
 
-/// The value of a `traceparent` header (W3C Trace Context section 3.2): which trace a request
+/// The value of a `traceparent` header (W3C Trace Context section 3.2): the trace that a request
 /// belongs to, and the span that it was sent from.
 public struct TraceParent: Hashable, Sendable {
     public static let byteCount = 55
 
     public let traceID: Bytes16
     public let spanID: UInt64
-    /// Bit 0: sampled. Bit 1: the trace's ID is random. The others mean nothing yet.
+    /// Bit 0: sampled. Bit 1: the trace's ID is random. The other bits have no meaning yet.
     public let flags: UInt8
 
     public init(traceID: Bytes16, spanID: UInt64, flags: UInt8) {
@@ -16,9 +16,9 @@ public struct TraceParent: Hashable, Sendable {
         self.flags = flags & (Self.sampled | Self.random)
     }
 
-    /// Reads `version "-" trace-id "-" parent-id "-" trace-flags`; nil for anything else.
+    /// Parses `version "-" trace-id "-" parent-id "-" trace-flags`; nil for anything else.
     public init?(_ text: Span<UInt8>) {
-        // A later version may have more behind a dash.
+        // A later version may have more after another dash.
         guard text.count >= Self.byteCount,
             text.count == Self.byteCount || text[Self.byteCount] == Self.dash,
             text[2] == Self.dash, text[35] == Self.dash, text[52] == Self.dash,
@@ -49,7 +49,7 @@ public struct TraceParent: Hashable, Sendable {
     public static let sampled: UInt8 = 1
     public static let random: UInt8 = 2
 
-    /// Lower-case digits alone: section 3.2.2 has no others.
+    /// Reads lower-case digits alone, because section 3.2.2 allows no others.
     private static func word(_ text: Span<UInt8>, _ range: Range<Int>) -> UInt64? {
         var word: UInt64 = 0
         for index in range {
@@ -83,7 +83,7 @@ extension RequestHead {
                 bytes.extracting(field.name), lowercase: Self.traceParent)
     }
 
-    /// Whether a field says of a trace what only systems that know it understand.
+    /// True for a field with data about a trace that only systems that know it understand.
     public func isTraceState(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
         field.known == .other && field.name.count == Self.traceState.count
             && ASCII.equalsIgnoringCase(

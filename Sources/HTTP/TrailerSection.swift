@@ -10,7 +10,7 @@ public struct TrailerSection: Sendable {
         self.fields = fields
     }
 
-    /// Reads lines of HTTP/1.1 with the empty one behind them, as strictly as those of a chunked
+    /// Parses lines of HTTP/1.1 and the empty one behind them, as strictly as those of a chunked
     /// body.
     public init(parsing bytes: [UInt8], limits: ChunkedLimits = ChunkedLimits()) throws(HTTPFault) {
         guard bytes.count <= limits.trailerByteCountMax else { throw .trailersTooLarge }
@@ -35,7 +35,8 @@ extension ChunkedDecoder {
 }
 
 extension FieldSection {
-    /// RFC 9110 section 6.5.1: what frames or routes the message comes before it, never after.
+    /// True if a trailer frames or routes the message: such fields must come before the content
+    /// (RFC 9110 section 6.5.1).
     func hasForbiddenTrailer(in bytes: Span<UInt8>) -> Bool {
         for field in fields
         where KnownField(foldingUnderscores: bytes.extracting(field.name)).isFraming {
@@ -46,8 +47,8 @@ extension FieldSection {
 }
 
 extension KnownField {
-    /// Whether a field of this name means something after the content: not who asks for what, whom
-    /// the message is for or how to read it (RFC 9110 section 6.5.1).
+    /// True if a field of this name has a meaning after the content. Fields about the sender, the
+    /// receiver or the way to read the message have none (RFC 9110 section 6.5.1).
     public var mayTrail: Bool {
         switch self {
         case .other, .date, .server, .eTag: true

@@ -60,15 +60,14 @@ public struct BundleVersion: Hashable, Sendable {
         return order
     }
 
-    /// The first number that differs decides.
+    /// Compares the next number. The first one that differs decides.
     private func compare(_ number: UInt64, at index: Int, _ order: inout Order) {
         guard order == .same else { return }
         let own = index < numbers.count ? numbers[index] : 0
         if number != own { order = number < own ? .before : .after }
     }
 
-    /// Appends a digit. A number larger than any that a configuration has may as well be the
-    /// largest.
+    /// Appends a digit. A number larger than any in a configuration counts as the largest.
     private static func appending(_ digit: UInt8, to number: UInt64) -> UInt64 {
         let (product, hasOverflown) = number.multipliedReportingOverflow(by: 10)
         let (sum, isLarger) = product.addingReportingOverflow(UInt64(digit))

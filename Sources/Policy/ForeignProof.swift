@@ -1,10 +1,10 @@
 /// A token of another issuer that a route accepts.
 public struct ForeignProof: Hashable, Sendable {
-    /// The issuer's place among those of the configuration.
+    /// The index of the issuer among those of the configuration.
     public let index: Int
-    /// The operator's name for it.
+    /// The operator's name for the issuer.
     public let name: String
-    /// What such a token is worth.
+    /// The tier of such a token.
     public let tier: TrustTier
 
     public init(index: Int, name: String, tier: TrustTier) {

@@ -1,12 +1,12 @@
-/// Routes with the same path, host and method, which differ in what they ask of headers.
+/// Routes with the same path, host and method, which differ in their conditions on headers.
 struct HeaderChoice: Sendable {
     struct Alternative: Sendable {
         var route: Int
-        /// Bits of the conditions that must hold.
+        /// The bits of the conditions that must hold.
         var required: UInt64
         var conditions: [HeaderCondition]
 
-        /// More conditions come first, then more exact ones.
+        /// The rank: more conditions come first, then more exact ones.
         var rank: Int {
             let exactCount = conditions.filter {
                 if case .equals = $0.test { true } else { false }
@@ -15,12 +15,12 @@ struct HeaderChoice: Sendable {
         }
     }
 
-    /// The most specific first.
+    /// The alternatives, the most specific first.
     private(set) var alternatives: [Alternative] = []
 
     /// Adds an alternative.
     ///
-    /// - Returns: why it cannot be told from one that is there; then nothing was added.
+    /// - Returns: the reason why it cannot be told from an existing one; then nothing was added.
     mutating func insert(_ alternative: Alternative) -> RouteProblem.Kind? {
         for other in alternatives where other.rank == alternative.rank {
             if other.required == alternative.required {
@@ -36,7 +36,7 @@ struct HeaderChoice: Sendable {
         return nil
     }
 
-    /// The first route whose conditions are all among those that hold.
+    /// The first route whose conditions all hold.
     func route(held: UInt64) -> Int? {
         for alternative in alternatives where alternative.required & held == alternative.required {
             return alternative.route
@@ -44,9 +44,10 @@ struct HeaderChoice: Sendable {
         return nil
     }
 
-    /// Routes that no request reaches, because more specific ones take all that they ask for.
+    /// The routes that no request reaches, because more specific ones take all requests that they
+    /// ask for.
     var unreachable: [Int] {
-        // Alone, a route always has a request; and only a handful share a path and a method.
+        // A single route always has a request; and only a handful share a path and a method.
         guard alternatives.count > 1 else { return [] }
         let names = Set(alternatives.flatMap { $0.conditions.map(\.name) }).sorted()
         var states: [[HeaderCondition.Test?]] = []
@@ -58,7 +59,7 @@ struct HeaderChoice: Sendable {
             let values = tests.filter { if case .equals = $0 { true } else { false } }
             states.append([.absent, .present] + values.map { $0 })
             stateCount *= states[states.count - 1].count
-            // More than an operator writes; nothing is claimed then.
+            // More states than an operator writes: no route is reported then.
             guard stateCount <= 4096 else { return [] }
         }
         var reached: Set<Int> = []

@@ -4,9 +4,9 @@ public import HTTP
 /// The condition of a route on one header.
 public struct HeaderCondition: Hashable, Sendable {
     public enum Test: Hashable, Sendable {
-        /// Sent exactly once, with this value.
+        /// The header is sent exactly once, with this value.
         case equals(String)
-        /// Sent at least once.
+        /// The header is sent at least once.
         case present
         /// The header is not sent.
         case absent
@@ -21,7 +21,7 @@ public struct HeaderCondition: Hashable, Sendable {
         self.test = test
     }
 
-    /// Whether no request can meet both.
+    /// True if no request can meet both conditions.
     func excludes(_ other: HeaderCondition) -> Bool {
         guard name == other.name, test != other.test else { return false }
         return switch (test, other.test) {
@@ -31,12 +31,13 @@ public struct HeaderCondition: Hashable, Sendable {
     }
 }
 
-/// One header condition, ready to be held against requests.
+/// One header condition, ready to be checked against requests.
 struct HeaderTest: Sendable {
     private let name: [UInt8]
     private let value: [UInt8]
     private let test: HeaderCondition.Test
-    /// Says who sent the request or for whom: not believed of everybody.
+    /// True if the header says who sent the request or for whom. Only some peers are trusted with
+    /// that.
     private let isForwarding: Bool
 
     init(_ condition: HeaderCondition) {
@@ -47,8 +48,9 @@ struct HeaderTest: Sendable {
         isForwarding = KnownField(name: nameBytes.span).isForwarding
     }
 
-    /// - Parameter trustsForwarding: whether the peer's word about the client is taken; else its
-    ///   headers about that count as absent, as they do not reach the upstream either.
+    /// - Parameter trustsForwarding: true if the peer is trusted with the client's address;
+    ///   otherwise its headers about the client count as absent, as they do not reach the upstream
+    ///   either.
     func holds(_ fields: [FieldRange], _ bytes: Span<UInt8>, trustsForwarding: Bool) -> Bool {
         var count = 0
         var isEqual = false
@@ -68,7 +70,7 @@ struct HeaderTest: Sendable {
 }
 
 extension KnownField {
-    /// Tells the upstream about the client and the proxies before this one.
+    /// True for a header that tells the upstream about the client and the proxies before this one.
     public var isForwarding: Bool {
         switch self {
         case .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xForwardedPort,

@@ -3,7 +3,7 @@ public struct HeaderLine: Hashable, Sendable {
     /// The name as the configuration spells it.
     public var name: String
     public var value: TextTemplate
-    /// Came from the environment or a file: not to be shown.
+    /// True if the value came from the environment or a file: it must not be shown.
     public var isSecret: Bool
 
     public init(name: String, value: TextTemplate, isSecret: Bool = false) {
@@ -27,9 +27,9 @@ public struct HeaderEdits: Hashable, Sendable {
     public var isEmpty: Bool { remove.isEmpty && set.isEmpty && add.isEmpty }
 }
 
-/// The Host that an upstream gets.
+/// The Host header that an upstream gets.
 public enum UpstreamHost: Hashable, Sendable {
-    /// The client's.
+    /// The Host that the client sent.
     case preserve
     /// The name and port of the upstream's servers, as the configuration has them.
     case upstream

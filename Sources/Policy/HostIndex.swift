@@ -1,11 +1,11 @@
-/// Finds which hosts of the configuration cover a request's.
+/// Finds the hosts of the configuration that cover a request's host.
 ///
 /// Every pattern stands for a class of hosts: those that it covers and no more specific pattern
 /// does. Class 0 is every other host.
 struct HostIndex: Sendable {
     /// The patterns, in the order of their classes, which count from 1.
     let patterns: [HostPattern]
-    /// Names backwards, so that a domain is the start of what is below it.
+    /// The names backwards, so that a domain is the prefix of the names below it.
     private let exact: PathIndex
     private let exactClasses: [Int]
     private let below: PathIndex
@@ -20,7 +20,8 @@ struct HostIndex: Sendable {
             switch pattern {
             case .exact(let name): exact.append((Array(name.utf8.reversed()), index + 1))
             case .below(let domain):
-                // With the period before it: a domain does not cover its own name.
+                // With the period before it, because a domain pattern does not cover the domain
+                // itself.
                 below.append((Array(".\(domain)".utf8.reversed()), index + 1))
             }
         }
@@ -43,7 +44,8 @@ struct HostIndex: Sendable {
         var longest = 0
         for index in 0..<count {
             hash = PathIndex.hash(hash, name[index])
-            // An address has no periods before its end; of an IPv4 one nothing is below.
+            // An address in brackets has no periods before its end, and nothing is below an IPv4
+            // address.
             guard name[index] == UInt8(ascii: "."), index + 1 < count,
                 let found = below.value(hash: hash, path: name, byteCount: index + 1)
             else { continue }
@@ -53,7 +55,8 @@ struct HostIndex: Sendable {
         return found.map { exactClasses[$0] } ?? longest
     }
 
-    /// The patterns that cover a class's hosts, from the least to the most specific, its own last.
+    /// The patterns that cover a class's hosts, from the least to the most specific. The class's
+    /// own comes last.
     func covering(_ hostClass: Int) -> [HostPattern] {
         guard hostClass > 0 else { return [] }
         let own = patterns[hostClass - 1]

@@ -5,14 +5,14 @@ import Bytes
 /// The port is left out, letters are in lower case, one final period is gone, and an IPv6 address
 /// is eight groups of four digits in brackets.
 enum HostName {
-    /// RFC 1035 section 2.3.4, with a final period.
+    /// The limit of RFC 1035 section 2.3.4, with a final period.
     static let byteCountMax = 254
 
     typealias Storage = InlineArray<254, UInt8>
 
     /// Writes the normal form of `authority`, the value of Host, to `storage`.
     ///
-    /// - Returns: its length; nil for what no pattern covers.
+    /// - Returns: its length; nil if no pattern can cover it.
     static func normalize(_ authority: Span<UInt8>, into storage: inout Storage) -> Int? {
         guard !authority.isEmpty else { return nil }
         if authority[0] == UInt8(ascii: "[") { return normalizeAddress(authority, &storage) }
@@ -99,7 +99,7 @@ enum HostName {
         }
     }
 
-    /// Two groups out of four decimal numbers.
+    /// Reads two groups out of four decimal numbers.
     private static func dotted(
         _ text: Span<UInt8>, from start: Int, to end: inout Int
     ) -> [UInt16]? {

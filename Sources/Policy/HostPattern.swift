@@ -1,13 +1,13 @@
 import Bytes
 
-/// Hosts that a route answers for, in normal form.
+/// The hosts that a route answers for, in normal form.
 public enum HostPattern: Hashable, Sendable {
     /// This host.
     case exact(String)
-    /// Every host below this domain, at any depth, and not the domain itself.
+    /// Every host below this domain, at any depth, but not the domain itself.
     case below(String)
 
-    /// Why a text is no host pattern.
+    /// The reason why a text is no host pattern.
     public enum Fault: Error, Equatable {
         case empty
         case hasPort
@@ -15,7 +15,7 @@ public enum HostPattern: Hashable, Sendable {
         case notASCII
         case badLabel
         case badAddress
-        /// An IPv6 address, which hosts have in brackets (RFC 3986 section 3.2.2).
+        /// An IPv6 address without the brackets that it has in a URL (RFC 3986 section 3.2.2).
         case bareAddress
         case badWildcard
         case tooLong
@@ -58,7 +58,7 @@ public enum HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Labels of letters, digits, `-` and `_`; perhaps a final period.
+    /// True for labels of letters, digits, `-` and `_`, with or without a final period.
     private static func areLabels(_ name: [UInt8]) -> Bool {
         var labels = name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }

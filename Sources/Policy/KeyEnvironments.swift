@@ -1,4 +1,4 @@
-/// Which of Apple's environments a key may be from.
+/// The environments of Apple that a key may be from.
 public struct KeyEnvironments: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -9,12 +9,12 @@ public struct KeyEnvironments: OptionSet, Hashable, Sendable {
     public static let all: KeyEnvironments = [.production, .development]
 }
 
-/// Which ways onto a device an app may have come, by Apple's numbers (iOS 27).
+/// The ways in which an app may have come onto a device, by Apple's numbers (iOS 27).
 public struct AppCategories: Hashable, Sendable {
-    /// A bit for each number that is known, one for all others, one for none.
+    /// A bit for each known number, one for all others, and one for none.
     private var mask: UInt32
 
-    /// Numbers up to this one can be told apart.
+    /// The numbers up to this one can be told apart.
     public static let numberMax: UInt32 = 29
     private static let otherBit: UInt32 = 1 << 30
     private static let missingBit: UInt32 = 1 << 31
@@ -23,7 +23,8 @@ public struct AppCategories: Hashable, Sendable {
 
     private init(mask: UInt32) { self.mask = mask }
 
-    /// - Parameter orMissing: whether apps that do not tell theirs, all before iOS 27, are taken.
+    /// - Parameter orMissing: true to accept apps that do not report their category, which are all
+    ///   before iOS 27.
     public init(_ numbers: [UInt32], orMissing: Bool) {
         mask = orMissing ? Self.missingBit : 0
         for number in numbers where number <= Self.numberMax { mask |= 1 << number }

@@ -2,7 +2,7 @@
 struct MethodTable: Sendable {
     private struct Entry {
         var method: [UInt8]
-        /// A route, or below zero the complement of a ``HeaderChoice``'s number.
+        /// The index of a route, or below zero the complement of a ``HeaderChoice``'s index.
         var answer: Int
     }
 
@@ -13,8 +13,8 @@ struct MethodTable: Sendable {
     private var anyMethodAnswer: Int?
 
     /// - Parameters:
-    ///   - named: by method name.
-    ///   - any: for every method that is not among them.
+    ///   - named: the answers by method name.
+    ///   - any: the answer for every other method.
     init(named: [(method: String, answer: Int)], any: Int?) {
         entries = named.map { Entry(method: Array($0.method.utf8), answer: $0.answer) }
         anyMethodAnswer = any

@@ -1,11 +1,11 @@
 import Bytes
 
-/// Tells names that operators reach a listener by from those that a stranger can give it: a page of
-/// a stranger leads a browser there under a name of the stranger's own (DNS rebinding), and reads
-/// what is answered, which no password keeps from it.
+/// Tells the names by which operators reach a listener from names that a stranger can point at it.
+/// A stranger's page can lead a browser there under a name of the stranger's own (DNS rebinding),
+/// and read the answers. A password does not prevent that.
 public enum OwnHost {
-    /// Whether `authority`, the value of Host, is an address, a name that public DNS has not
-    /// (`localhost` and what is below it, and any without a period), or one of `names`.
+    /// True if `authority`, the value of Host, is an address, a name that public DNS does not have
+    /// (`localhost` and names below it, and any name without a period), or one of `names`.
     public static func accepts(_ authority: Span<UInt8>, names: [HostPattern]) -> Bool {
         guard let host = HostName.normalized(authority) else { return false }
         if host.hasPrefix("[") || !host.contains(".") || host.hasSuffix(".localhost") {

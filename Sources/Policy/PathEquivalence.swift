@@ -1,34 +1,34 @@
 import Bytes
 public import HTTP
 
-/// Which spellings of a path an upstream takes for the same one: `paths` of an upstream.
+/// The spellings of a path that an upstream takes for the same one: `paths` of an upstream.
 ///
-/// Each set of such spellings has a representative, which routes are matched on in place of the
-/// normal form. What goes upstream is what the client sent.
+/// Each set of such spellings has a representative, on which routes are matched in place of the
+/// normal form. The upstream gets the spelling that the client sent.
 public struct PathEquivalence: Hashable, Sendable {
-    /// No two normal forms are one path.
+    /// Different normal forms are different paths.
     public static let exact = PathEquivalence()
 
     /// `/API/x` is `/api/x`.
     public var ignoresCase = false
-    /// `/x.json`, `/x.`, `/x;v=1` and `/x%20` are `/x`; but for what follows a period also in
-    /// segments before the last.
+    /// `/x.json`, `/x.`, `/x;v=1` and `/x%20` are `/x`. In segments before the last, all but what
+    /// follows a period is ignored as well.
     public var ignoresSuffixes = false
     /// `/%2578` is `/x`.
     public var decodesTwice = false
 
     public init() {}
 
-    /// The place in a fixed order of several.
+    /// The position in a fixed order of equivalences.
     var rank: Int {
         (ignoresCase ? 1 : 0) + (ignoresSuffixes ? 2 : 0) + (decodesTwice ? 4 : 0)
     }
 
     /// The representative of `path`, which is in normal form.
     ///
-    /// - Parameter keepsEnding: whether what follows a period in the last segment stays.
-    /// - Throws: why a path that is decoded a second time, or stripped of its suffixes, would be
-    ///   refused as it is then. There no spelling can be allowed.
+    /// - Parameter keepsEnding: true to keep what follows a period in the last segment.
+    /// - Throws: the fault for which a path that is decoded a second time, or stripped of its
+    ///   suffixes, would be refused in that form. No spelling can be allowed there.
     public func representative(
         of path: [UInt8], keepsEnding: Bool = false
     ) throws(HTTPFault) -> [UInt8] {
@@ -38,7 +38,7 @@ public struct PathEquivalence: Hashable, Sendable {
         return ignoresCase ? Self.folded(path) : path
     }
 
-    /// The pattern that representatives are compared with.
+    /// Returns the pattern that representatives are compared with.
     func read(_ pattern: PathPattern) -> PathPattern {
         func read(_ text: String, _ keepsEnding: Bool) -> String {
             let path = try? representative(of: Array(text.utf8), keepsEnding: keepsEnding)
@@ -52,7 +52,7 @@ public struct PathEquivalence: Hashable, Sendable {
 
     // MARK: decoding
 
-    /// The path as a server reads it that decodes what it has decoded.
+    /// The path as a server reads it that decodes twice.
     private static func decodedAgain(_ path: [UInt8]) throws(HTTPFault) -> [UInt8] {
         var inner: [UInt8] = []
         var index = 0
@@ -97,7 +97,7 @@ public struct PathEquivalence: Hashable, Sendable {
         for (index, segment) in segments.enumerated() where segment.first != UInt8(ascii: ";") {
             let cutsEnding = index == last && !keepsEnding
             segments[index] = withoutSuffix(segment, cutsEnding: cutsEnding)
-            // Periods and spaces alone: `..%20` is `..` for a server that strips the space.
+            // Only periods and spaces: `..%20` is `..` for a server that strips the space.
             guard segment.isEmpty || !segments[index].isEmpty else { throw .dotSegment }
         }
         return Array(segments.joined(separator: [UInt8(ascii: "/")]))
@@ -107,7 +107,7 @@ public struct PathEquivalence: Hashable, Sendable {
         _ segment: ArraySlice<UInt8>, cutsEnding: Bool
     ) -> ArraySlice<UInt8> {
         var rest = segment.prefix { $0 != UInt8(ascii: ";") }
-        // A name that begins with a period has no other part.
+        // A segment that begins with a period has no other part.
         if cutsEnding, let period = rest.dropFirst().firstIndex(of: UInt8(ascii: ".")) {
             rest = rest[..<period]
         }
@@ -134,7 +134,8 @@ public struct PathEquivalence: Hashable, Sendable {
 
     // MARK: case
 
-    /// Letters of ASCII in lower case, and what servers that know more letters take for the same.
+    /// The path with ASCII letters in lower case, and other letters as servers fold them that know
+    /// more.
     private static func folded(_ path: [UInt8]) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(path.count)
@@ -151,14 +152,14 @@ public struct PathEquivalence: Hashable, Sendable {
                 output += letters
                 continue
             }
-            // Up and down: U+212A is a `k` for some, U+017F an `s`. As bytes, for no path in normal
-            // form holds such.
+            // Up and down, because U+212A is a `k` for some servers and U+017F an `s`. As bytes,
+            // because a path in normal form cannot hold them.
             output += text.uppercased().lowercased().utf8
         }
         return output
     }
 
-    /// The bytes above ASCII whose encodings follow each other from `start` on.
+    /// The bytes above ASCII whose encodings follow one another from `start` on.
     private static func encodedBytes(_ path: [UInt8], from start: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         var index = start

@@ -1,6 +1,6 @@
-/// Finds a path, or each of its beginnings, among fixed ones without making a copy of it.
+/// Finds a path, or each of its prefixes, among fixed ones without copying it.
 ///
-/// Open addressing over FNV-1a, whose hash of each beginning comes along while the path is read.
+/// Open addressing over FNV-1a, whose hash of each prefix is computed while the path is read.
 struct PathIndex: Sendable {
     static let hashStart: UInt64 = 0xCBF2_9CE4_8422_2325
 
@@ -18,10 +18,11 @@ struct PathIndex: Sendable {
 
     private var bytes: [UInt8] = []
     private var entries: [Entry] = []
-    /// Entry number plus one, 0 for free; a power of two, at most half full.
+    /// The entry's number plus one, 0 for a free slot. The count is a power of two, and at most
+    /// half are used.
     private var slots: [UInt32]
 
-    /// - Parameter paths: different from each other; a path's value is its position.
+    /// - Parameter paths: different from each other. The value of a path is its position.
     init(_ paths: [[UInt8]]) {
         var slotCount = 8
         while slotCount < paths.count * 2 { slotCount *= 2 }
@@ -37,8 +38,8 @@ struct PathIndex: Sendable {
         }
     }
 
-    /// The value of `path`'s first `byteCount` bytes, and a slash if `addingSlash`; `hash` is
-    /// theirs.
+    /// The value of `path`'s first `byteCount` bytes, with a slash after them if `addingSlash`;
+    /// `hash` is the hash of these bytes.
     @inline(__always)
     func value(
         hash: UInt64, path: Span<UInt8>, byteCount: Int, addingSlash: Bool = false

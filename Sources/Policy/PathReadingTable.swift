@@ -32,7 +32,7 @@ final class PathReadingTable: Sendable {
             let read = try equivalence.representative(of: normal)
             let found = table.find(method: method, path: read.span)
             var routes = found.isCovered ? [route(found, traits, strictness)] : []
-            // Of a prefix such as `/v1.2/*` the name has a period of its own.
+            // The name of a prefix such as `/v1.2/*` has a period of its own.
             if let named = try name(normal, read) {
                 routes += table.findNames(method: method, path: named.span)
                     .map { route($0, held: traits.heldConditions) }
@@ -41,14 +41,14 @@ final class PathReadingTable: Sendable {
         } catch { return .refused(error) }
     }
 
-    /// The one that demands most of what all patterns that cover a path lead to: where one of them
-    /// takes no such request, none does.
+    /// The route that demands most, of those that all patterns covering a path lead to. Nil if one
+    /// of the patterns accepts no such request.
     private func strictest(_ routes: [Int?], _ strictness: StrictnessOrder) -> Int? {
         guard let first = routes.first, !routes.contains(nil) else { return nil }
         return routes.dropFirst().reduce(first) { strictness.stricter($0, $1) }
     }
 
-    /// `path` with the ending of its last segment; nil if `read` has that too.
+    /// `path` with the ending of its last segment; nil if `read` also has the ending.
     private func name(_ path: [UInt8], _ read: [UInt8]) throws(HTTPFault) -> [UInt8]? {
         guard equivalence.ignoresSuffixes else { return nil }
         let named = try equivalence.representative(of: path, keepsEnding: true)
@@ -102,7 +102,7 @@ final class PathReadingTable: Sendable {
         return lists.dropFirst().reduce(first) { stricter($0, $1, strictness) }
     }
 
-    /// The routes that two patterns covering a path lead to: none if either leads nowhere.
+    /// The routes that two patterns covering a path lead to; none if either leads nowhere.
     private func stricter(_ routes: [Int], _ others: [Int], _ strictness: StrictnessOrder) -> [Int]
     {
         routes.flatMap { route in others.compactMap { strictness.stricter(route, $0) } }

@@ -1,14 +1,14 @@
 /// The change to the path before it goes upstream. The query stays.
 public enum PathRewrite: Hashable, Sendable {
-    /// Stands in place of a prefix pattern; ends in `/`.
+    /// The text that replaces the path of a prefix pattern; it ends in `/`.
     case prefix(String)
-    /// Stands in place of an exact pattern's path.
+    /// The text that replaces the path of an exact pattern.
     case path(String)
 }
 
 extension Route {
-    /// The path that goes upstream for `path`, which is in normal form. Nil if that is `path`
-    /// itself, or if the route's pattern does not cover it.
+    /// The path that goes upstream for `path`, which is in normal form. Nil if `path` does not
+    /// change, or if the route's pattern does not cover it.
     func rewrittenPath(_ path: [UInt8]) -> [UInt8]? {
         switch (self.path, rewrite) {
         case (.prefix(let pattern), .prefix(let replacement)?):
@@ -23,7 +23,7 @@ extension Route {
         }
     }
 
-    /// The path that goes upstream for `path`, which the pattern covers by its spelling or by
+    /// The path that goes upstream for `path`, which the pattern covers in this spelling or in
     /// another that the upstream takes for the same. In that other spelling, too, the part below a
     /// prefix is counted in slashes.
     func rewrittenPath(_ path: [UInt8], as equivalence: PathEquivalence) -> [UInt8] {
@@ -43,7 +43,7 @@ extension Route {
         }
     }
 
-    /// A path that is rewritten to `path`, or to another spelling that the upstream takes for the
+    /// A path whose rewritten form is `path`, or another spelling that the upstream takes for the
     /// same; nil if there is none.
     func origin(ofRewritten path: [UInt8]) -> [UInt8]? {
         func read(_ path: String) -> [UInt8] {

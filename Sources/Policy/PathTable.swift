@@ -21,7 +21,7 @@ final class PathTable: Sendable {
         /// The answer of the prefix that also covers the path, if the deciding one does so only by
         /// its slash.
         var beside: Int?
-        /// Whether a pattern covers the path: without an answer it takes no such method.
+        /// True if a pattern covers the path. If it has no answer, it does not accept the method.
         var isCovered = true
     }
 
@@ -51,14 +51,14 @@ final class PathTable: Sendable {
         return Found(answer: prefixTables[table].answer(method: method))
     }
 
-    /// The answers of the prefixes that cover `path`, less an ending of its last segment, as its
-    /// own name, with or without its slash. Nil for one that takes no such method.
+    /// The answers of the prefixes that cover `path`, without an ending of its last segment, as its
+    /// own name, with or without its slash. Nil for a prefix that does not accept the method.
     ///
     /// Exact patterns have lost their endings, like the path that ``find(method:path:)`` gets.
     func findNames(method: Span<UInt8>, path: Span<UInt8>) -> [Int?] {
         var answers: [Int?] = []
         var hash = PathIndex.hashStart
-        // The name up to here, less periods and spaces at its end, and whether that is news.
+        // The name up to here without periods and spaces at its end, and true if it is new.
         var name = (byteCount: 0, hash: hash)
         var isNew = false
         var isLonger = false
@@ -70,7 +70,7 @@ final class PathTable: Sendable {
             let isPeriod = index < end && index >= start && path[index] == UInt8(ascii: ".")
             if isNew, isPeriod || index == end {
                 let slashed = PathIndex.hash(name.hash, 0x2F)
-                // Up to its first period it is what ``find(method:path:)`` gets.
+                // Up to its first period the name is what ``find(method:path:)`` gets.
                 if isLonger,
                     let table = prefix.value(
                         hash: slashed, path: path, byteCount: name.byteCount, addingSlash: true)
@@ -106,7 +106,7 @@ final class PathTable: Sendable {
     ) -> (exact: Int?, prefix: Int?) {
         let byteCount = path.count
         if path[byteCount - 1] == 0x2F {
-            // `/x//` is not `/x/` with one more: only where empty segments are read literally.
+            // `/x//` is not `/x/` with one slash more, except if empty segments are read literally.
             let isSingle = byteCount > 1 && path[byteCount - 2] != 0x2F
             return (
                 isSingle

@@ -9,7 +9,7 @@ public enum PathPattern: Hashable, Sendable {
 }
 
 extension PathPattern {
-    /// Whether `path`, in normal form, is one of the pattern's.
+    /// True if the pattern covers `path`, which is in normal form.
     public func covers(_ path: Span<UInt8>) -> Bool {
         let (text, isPrefix) =
             switch self {
@@ -21,7 +21,7 @@ extension PathPattern {
             return ASCII.equals(path.extracting(first: pattern.count), pattern)
         }
         if ASCII.equals(path, pattern) { return true }
-        // One trailing slash more or less.
+        // With one trailing slash more or less.
         if pattern.last == 0x2F {
             pattern.removeLast()
             return !pattern.isEmpty && ASCII.equals(path, pattern)
@@ -34,13 +34,13 @@ extension PathPattern {
 public struct Route: Hashable, Sendable {
     public var name: String
     public var path: PathPattern
-    /// Hosts it answers for; empty means every host.
+    /// The hosts that the route answers for; empty means every host.
     public var hosts: [HostPattern] = []
     /// Upper-case method names; empty means every method. `GET` stands for `HEAD` too.
     public var methods: [String]
-    /// Conditions on headers, which must all hold; one for a name.
+    /// The conditions on headers, which must all hold; at most one for each name.
     public var headers: [HeaderCondition] = []
-    /// Index into the settings' upstreams; nil if ``answer`` stands in its place.
+    /// The index into the settings' upstreams; nil if ``answer`` is set instead.
     public var upstream: Int?
     /// The way in which the route's upstream reads paths.
     public var pathEquivalence = PathEquivalence.exact
@@ -62,14 +62,14 @@ public struct Route: Hashable, Sendable {
     public var bodyByteCountMax: Int
     /// Names of the rate limits that its requests are counted against.
     public var rateLimits: [String] = []
-    /// Whether a request may ask for a connection of its own, both ways (RFC 6455).
+    /// True if a request may ask for a connection of its own, both ways (RFC 6455).
     public var allowsWebSocket = false
-    /// Whether a request's body goes to the upstream as it comes, and is not held: only if no proof
-    /// is asked for.
+    /// True if a request's body goes to the upstream as it comes, and is not held. Only possible if
+    /// no proof is asked for.
     public var streamsBody = false
     /// The treatment of a request whose client sends no more before it is answered.
     public var onClientClose = ClientCloseAction.finish
-    /// Whether its refusals tell clients the cause.
+    /// True if its refusals tell clients the cause.
     public var tellsCause = false
 
     public init(

@@ -1,4 +1,4 @@
-/// The answer that a route gives itself, in place of an upstream.
+/// The answer that a route gives itself, without an upstream.
 public enum RouteAnswer: Hashable, Sendable {
     case redirect(Redirect)
     case respond(FixedResponse)

@@ -1,6 +1,6 @@
 public import HTTP
 
-/// Why each route was or was not taken: for `sallyport route`.
+/// The reason why each route was or was not taken: for `sallyport route`.
 ///
 /// Reads the rules of ``RouteTable`` one after the other, route by route, without its tables.
 public struct RouteExplanation {
@@ -16,9 +16,9 @@ public struct RouteExplanation {
         case methodNamedElsewhere
         case header(HeaderCondition)
         case lessSpecificHeaders
-        /// The path with its slash changed has a route that demands more.
+        /// The same path with its slash changed has a route that demands more.
         case lessStrict
-        /// The path with its slash changed has a route that demands other things.
+        /// The same path with its slash changed has a route that demands other things.
         case otherDemands
     }
 
@@ -30,9 +30,9 @@ public struct RouteExplanation {
     private var unmet: Set<HeaderCondition> = []
 
     /// - Parameters:
-    ///   - path: in normal form.
+    ///   - path: the path in normal form.
     ///   - authority: the value of Host, or empty.
-    ///   - trustsForwarding: whether the peer's word about the client is taken.
+    ///   - trustsForwarding: true if the peer is trusted with the client's address.
     public init(
         routes: [Route], method: String, path: [UInt8], authority: Span<UInt8>,
         fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
@@ -49,7 +49,7 @@ public struct RouteExplanation {
             let taken = explanations[place].verdicts.firstIndex(of: .taken)
             return taken.map { fits(routes[$0]) } ?? false
         }
-        // As ``RouteTable`` goes through them.
+        // In the order of ``RouteTable``.
         let places = equivalences.indices
         let place =
             places.first { place in
@@ -84,7 +84,7 @@ public struct RouteExplanation {
         keep(&rest, .otherHost) { hostRanks[$0] != nil }
         let ranks = routes.map { Self.specificity($0.path, of: path) ?? 0 }
         let best = rest.map { ranks[$0] }.max() ?? 0
-        // An exact pattern that covers by its slash has the prefix of the same path beside it.
+        // An exact pattern that covers by its slash is compared with the prefix of the same path.
         let slashed = best == Self.bySlash ? Self.slashPrefix(of: path) : nil
         var beside = rest.filter { routes[$0].path == slashed }
         keep(&rest, .lessSpecificPath) { ranks[$0] == best || routes[$0].path == slashed }
@@ -116,7 +116,7 @@ public struct RouteExplanation {
         rest.removeAll { !isKept($0) }
     }
 
-    /// Host, method and headers, among routes with the same path.
+    /// Narrows routes with the same path by host, method and headers.
     private mutating func narrow(
         _ rest: inout [Int], _ method: String, _ hostRanks: [Int?]
     ) {
@@ -150,7 +150,7 @@ public struct RouteExplanation {
 
     private static let bySlash = Int.max - 1
 
-    /// How specific a pattern is for `path`; nil if it does not cover it.
+    /// The specificity of a pattern for `path`; nil if it does not cover it.
     private static func specificity(_ pattern: PathPattern, of path: [UInt8]) -> Int? {
         switch pattern {
         case .exact(let text):
@@ -170,7 +170,8 @@ public struct RouteExplanation {
         return .prefix(path.last == 0x2F ? text : text + "/")
     }
 
-    /// 0 for a route of every host; nil if none of `hosts` is this one, in normal form.
+    /// The specificity of the pattern for `host`: 0 for a route of every host; nil if none of
+    /// `hosts` covers it.
     private static func hostRank(_ hosts: [HostPattern], _ host: String) -> Int? {
         guard !hosts.isEmpty else { return 0 }
         return hosts.compactMap { pattern -> Int? in

@@ -1,6 +1,6 @@
-/// The settings that a route sets in place of general ones. Nil takes the general one.
+/// The settings that a route sets in place of general ones. Nil means the general one.
 public struct RouteOverrides: Hashable, Sendable {
-    /// Body bytes of one request held in memory.
+    /// The bytes of a request's body that are held in memory.
     public var bodyMemoryByteCountMax: Int?
     /// The time for a whole request, to the head of its response. Zero means no bound.
     public var requestTimeout: Duration?

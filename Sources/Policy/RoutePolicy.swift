@@ -1,8 +1,8 @@
-/// How far a route goes with App Attest.
+/// The use that a route makes of App Attest.
 public enum AttestMode: String, Sendable, CaseIterable {
-    /// Nothing is looked at; the headers are still stripped.
+    /// Proofs are not checked; the gateway's headers are still stripped.
     case off
-    /// Verified, counted and logged; forwarded whatever the verdict.
+    /// Requests are verified, counted and logged, but forwarded whatever the verdict.
     case observe
     /// Only verified requests are forwarded.
     case enforce
@@ -18,24 +18,24 @@ public enum ClientDataShape: String, Sendable, CaseIterable {
 
 /// The counters that a key may present.
 public enum ReplayPolicy: Hashable, Sendable {
-    /// Counters above the highest accepted one.
+    /// Only counters above the highest accepted one.
     case strict
-    /// Counters that were not yet accepted and are less than this far below the highest (RFC 4303
+    /// Counters that were not accepted yet and are less than this far below the highest (RFC 4303
     /// section 3.4.3).
     case window(Int)
     /// Like `strict`, but compared and set in the registry before the answer. It needs no
     /// challenge.
     case durable
 
-    /// The counter stores remember this many counters below the highest one.
+    /// The widest window, because counter stores remember this many counters below the highest one.
     public static let windowSizeMax = 1024
 }
 
 /// The part of a request that a check listener must have seen.
 public enum BodyRequirement: String, Sendable, CaseIterable {
-    /// The body: its digest is compared.
+    /// The whole body, whose digest is compared.
     case required
-    /// None of the body: the upstream compares the digest that was signed.
+    /// Nothing of the body: the upstream compares the digest that was signed.
     case claimed
 }
 
@@ -46,14 +46,16 @@ public enum ChallengeRequirement: String, Sendable, CaseIterable {
 
 /// The action on a request that `enforce` could not judge because a store did not answer.
 public enum StoreFailurePolicy: String, Sendable, CaseIterable {
-    /// Refused with 503: it may be signed again when the store is back.
+    /// The request is refused with 503. It may be signed again when the store is back.
     case deny
     /// Like `deny`, but a session token counts although it cannot be told whether its key was
     /// revoked.
     case tokensOnly = "tokens_only"
-    /// Forwarded as unverified while a rate limit has room for it: ``ShortfallLimits``.
+    /// The request is forwarded as unverified while a rate limit has room for it:
+    /// ``ShortfallLimits``.
     case limit
-    /// Forwarded as unverified, counted and logged: for routes that would rather be open.
+    /// The request is forwarded as unverified, counted and logged: for routes that would rather be
+    /// open.
     case pass
 
     /// The action for a request without a token.
@@ -75,16 +77,16 @@ public struct AcceptedProofs: OptionSet, Hashable, Sendable {
     public static let assertion = AcceptedProofs(rawValue: 1)
     /// A session token, which an assertion was exchanged for.
     public static let token = AcceptedProofs(rawValue: 2)
-    /// A developer token, which the operator made by hand; it proves nothing of an app.
+    /// A developer token, which the operator made by hand; it proves nothing about an app.
     public static let developer = AcceptedProofs(rawValue: 128)
     /// A DeviceCheck token, which Apple is asked about.
     public static let deviceCheck = AcceptedProofs(rawValue: 4)
-    /// A token of another issuer: ``RoutePolicy/proofs`` says of which.
+    /// A token of another issuer; ``RoutePolicy/proofs`` lists the issuers.
     public static let foreign = AcceptedProofs(rawValue: 8)
 }
 
-/// The demands of a route on a request, as the configuration has them: on its proof, and on the app
-/// and device that a good proof is from.
+/// The demands of a route on a request as the configuration has them: on its proof, and on the app
+/// and device that the proof is from.
 public struct RoutePolicy: Hashable, Sendable {
     public var mode = AttestMode.off
     public var clientData = ClientDataShape.header
@@ -102,14 +104,14 @@ public struct RoutePolicy: Hashable, Sendable {
     public var onInvalid = ShortfallAction.deny
     /// The action for a request whose proof could not be judged.
     public var onStoreFailure = StoreFailurePolicy.deny
-    /// The least that a proof must be worth.
+    /// The lowest tier that a proof must have.
     public var minTier = TrustTier.none
-    /// The action for a request whose proof holds but is worth less.
+    /// The action for a request whose proof holds but has a lower tier.
     public var onLowerTier = ShortfallAction.deny
     /// The top-level JSON member of the body that holds the challenge, in the `body` shape.
     public var challengeMember = "challenge"
-    /// The JSON member of the body that may hold the key id, in the `body` shape, or nil to not
-    /// look.
+    /// The JSON member of the body that may hold the key id, in the `body` shape; nil if there is
+    /// none.
     public var keyIDMember: String?
     public var apps = RouteApps.unnamed
     public var environments = KeyEnvironments.all
@@ -120,7 +122,7 @@ public struct RoutePolicy: Hashable, Sendable {
 
     public init() {}
 
-    /// Whether a good proof is not enough.
+    /// True if a valid proof alone is not enough.
     public var isDemanding: Bool {
         apps.only != nil || environments != .all || categories != .all || versions != nil
             || risk.map { $0.action != .observe } ?? false

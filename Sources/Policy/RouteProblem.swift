@@ -1,13 +1,14 @@
 public import HTTP
 
-/// A route that cannot do what it says.
+/// A fault of a route that makes its configuration invalid.
 public struct RouteProblem: Equatable, Sendable {
     public enum Kind: Equatable, Sendable {
         /// The path has no normal form: ``TargetPath``.
         case pathInvalid(HTTPFault)
-        /// A prefix pattern that does not end in `/`.
+        /// A prefix pattern does not end in `/`.
         case prefixWithoutSlash
-        /// No request has this method: not upper-case letters (and digits, `-`, `_`), or CONNECT.
+        /// The method is not one that a request can have: upper-case letters (and digits, `-`,
+        /// `_`), and not CONNECT.
         case methodInvalid(String)
         /// The earlier route at this index has the same path, a host in common and the same
         /// headers, and takes one of the methods.
@@ -15,7 +16,8 @@ public struct RouteProblem: Equatable, Sendable {
         /// An earlier route has the same path with other headers, and a request may meet both:
         /// neither is more specific.
         case undecided(earlier: Int)
-        /// Routes with more headers, this one among them, take every request that it asks for.
+        /// Routes with more headers, including this one, take every request that the route asks
+        /// for.
         case shadowed(by: Int)
         /// The routes have more different header conditions than ``RouteTable/conditionCountMax``.
         case tooManyConditions
@@ -24,7 +26,7 @@ public struct RouteProblem: Equatable, Sendable {
         case weaker(than: Int, path: String)
     }
 
-    /// Index into the routes given to ``RouteTable``.
+    /// The index into the routes given to ``RouteTable``.
     public var routeIndex: Int
     public var kind: Kind
 

@@ -5,10 +5,10 @@ public enum PathSpelling: CaseIterable, Sendable {
     case secondDecoding
 }
 
-/// Finds what guards a path by its spelling alone: where the same path, spelled in a way that many
-/// servers take for the same, leads to the same upstream by a route that demands less.
+/// Finds routes that guard a path by its spelling alone: the same path, spelled in another way that
+/// many servers take for the same, leads to the same upstream by a route that demands less.
 ///
-/// No fault of the routes: an upstream that reads as RFC 3986 does has no such spellings.
+/// This is no fault of the routes, because an upstream that follows RFC 3986 has no such spellings.
 public struct RouteSpellings {
     /// A route that requests may get around.
     public struct Gap: Equatable, Sendable {
@@ -28,12 +28,12 @@ public struct RouteSpellings {
     private let table: RouteTable
     private let upstreamGroups: [Int]
     private let known: [Set<PathSpelling>]
-    /// Stands for whatever no pattern names.
+    /// The text that stands for whatever no pattern names.
     private static let anything = "~"
 
     /// - Parameters:
     ///   - upstreamGroups: as for ``RouteWeakness``.
-    ///   - known: for each upstream the spellings of which it is said how it reads them.
+    ///   - known: for each upstream the spellings whose reading the configuration states.
     /// - Returns: at most one for each route, in their order.
     public static func gaps(
         in routes: [Route], table: RouteTable, upstreamGroups: [Int], known: [Set<PathSpelling>]
@@ -65,7 +65,7 @@ public struct RouteSpellings {
     private func weaker(than index: Int, at path: String) -> Int? {
         let own = Array(Self.sample(routes[index].path).utf8)
         let other = Array(path.utf8)
-        // `~` stands for all that no route names.
+        // `~` stands for all hosts and methods that no route names.
         let named = Set(routes.flatMap(\.methods) + ["GET", "~"]).sorted()
         let methods = routes[index].methods.isEmpty ? named : routes[index].methods
         for method in methods.map({ Array($0.utf8) }) {
@@ -90,7 +90,7 @@ public struct RouteSpellings {
             let upstream = routes[index].upstream, let guarded = routes[strict].upstream,
             upstreamGroups[upstream] == upstreamGroups[guarded]
         else { return false }
-        // A rewritten path may be another one for every server.
+        // A rewritten path may be a different one for every server.
         let left = Self.coarsest(routes[index].rewrittenPath(path, as: .exact))
         return left == Self.coarsest(routes[strict].rewrittenPath(strictPath, as: .exact))
     }
@@ -119,7 +119,7 @@ public struct RouteSpellings {
         if case .prefix = pattern { segments.removeLast() }
         let ending = String(path.dropFirst(segments.joined(separator: "/").count))
         var found: [String] = []
-        // From the last one on: there the pattern that it escapes is the longest.
+        // From the last segment on, because the pattern that the last one escapes is the longest.
         for index in segments.indices.reversed() where !segments[index].isEmpty {
             for other in spelled(segments[index], spelling) {
                 var changed = segments

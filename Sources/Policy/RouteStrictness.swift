@@ -1,13 +1,13 @@
-/// How strict a route is: what routes to the same place are compared by.
+/// The strictness of a route, by which routes to the same place are compared.
 ///
-/// A partial order: of two routes each may demand what the other does not. One covers another where
-/// no request passes it that the other would have refused.
+/// It is a partial order: each of two routes may demand something that the other does not. One
+/// route covers another if it lets no request pass that the other would have refused.
 struct RouteStrictness: Hashable, Sendable {
     private let policy: RoutePolicy
 
     init(_ route: Route) {
         var policy = route.attest
-        // What a member of the body is called makes no route stricter.
+        // The name of a member of the body makes no route stricter.
         policy.challengeMember = ""
         policy.keyIDMember = nil
         self.policy = policy
@@ -66,7 +66,7 @@ struct RouteStrictness: Hashable, Sendable {
 
     // MARK: single settings
 
-    /// Both take assertions: how one is signed makes no difference where there is none.
+    /// Both accept assertions, or one has none: then the way of signing makes no difference.
     private func isSigned(as other: RouteStrictness) -> Bool {
         policy.accept.contains(.assertion) && other.policy.accept.contains(.assertion)
     }
@@ -76,8 +76,7 @@ struct RouteStrictness: Hashable, Sendable {
         policy.clientData == .header || other.policy.clientData == .body
     }
 
-    /// The leniency towards a proof that is worth `tier`, or towards the best one below it that is
-    /// accepted.
+    /// The leniency towards a proof of `tier`, or towards the best accepted one below it.
     private func leniency(at tier: TrustTier) -> Leniency {
         let taken = TrustTier.allCases.filter { $0 <= tier && policy.accepts($0) }
         guard let best = taken.last else { return Leniency(.deny, nil) }
@@ -119,7 +118,7 @@ extension RouteStrictness {
         case (.limit, .limit):
             return policy.limits.risk == other.policy.limits.risk
         case (.lower, let action):
-            // The upstream reads the tier, whatever is let through.
+            // The upstream reads the tier, whichever requests are let through.
             guard action != .lower || own.tier <= theirs.tier else { return false }
             return riskLeniency(own).isCovered(by: other.riskLeniency(theirs))
         default: return false
@@ -147,8 +146,8 @@ private struct Leniency: Hashable, Sendable {
         self.limit = limit
     }
 
-    /// Whether all that comes through here comes through `other` too. Two limits are two: how far
-    /// both let a request in is more than either.
+    /// True if all that comes through here comes through `other` too. Two limits count as
+    /// different, because together they let in more requests than either.
     func isCovered(by other: Leniency) -> Bool {
         switch (action, other.action) {
         case (.deny, _), (_, .pass): true
@@ -180,8 +179,8 @@ extension StoreFailurePolicy {
 }
 
 extension ReplayPolicy {
-    /// Whether no counter passes here that `other` would have refused; only `durable` ones are kept
-    /// if no failure loses them.
+    /// True if no counter passes here that `other` would have refused. Only `durable` counters
+    /// survive every failure.
     fileprivate func covers(_ other: ReplayPolicy) -> Bool {
         switch (self, other) {
         case (.durable, _), (.strict, .strict), (.strict, .window): true
@@ -203,7 +202,7 @@ extension Route {
         return settings.isEmpty && mayFallBehind(other) ? ["rollout"] : settings
     }
 
-    /// Whether one of two shares that move by themselves, or are put elsewhere by hand, may come to
+    /// True if one of two shares that move by themselves, or are set elsewhere by hand, may come to
     /// refuse what this route then lets pass.
     func mayFallBehind(_ other: Route) -> Bool {
         guard attest.mode == .enforce, other.attest.mode == .enforce, name != other.name,
@@ -215,12 +214,12 @@ extension Route {
     }
 }
 
-/// The strictness of all routes of a table, compared once: there are few that differ.
+/// The strictness of all routes of a table, compared once: only few differ.
 struct StrictnessOrder: Sendable {
-    /// Which of the different members each route has.
+    /// The index of each route's strictness among the different ones.
     private let classes: [Int]
     private let members: [RouteStrictness]
-    /// A row for each member: those that it covers.
+    /// A row for each of them: those that it covers.
     private let coverage: [Bool]
 
     init(_ routes: [Route]) {
@@ -244,13 +243,13 @@ struct StrictnessOrder: Sendable {
 
     func isEnforcing(_ route: Int) -> Bool { members[classes[route]].isEnforcing }
 
-    /// The one that demands more, where there are two; nil if each demands what the other does not.
+    /// The stricter of two routes; nil if each demands something that the other does not.
     func stricter(_ route: Int?, _ other: Int?) -> Int? {
         guard let route, let other, !covers(route, other) else { return route }
         return covers(other, route) ? other : nil
     }
 
-    /// Whether the route at `index` demands all that the one at `other` does.
+    /// True if the route at `index` demands all that the one at `other` does.
     func covers(_ index: Int, _ other: Int) -> Bool {
         coverage[classes[index] * members.count + classes[other]]
     }

@@ -1,7 +1,7 @@
 public import HTTP
 
 public enum RouteMatch: Equatable, Sendable {
-    /// Index into the routes that the table was made of.
+    /// The index of a route, among those that the table was made of.
     case route(Int)
     case none
     /// Upstreams read the path in several ways, and no route is right for all of them.
@@ -10,7 +10,7 @@ public enum RouteMatch: Equatable, Sendable {
 
 /// The properties of a request that the match needs beside its method and path.
 public struct RequestTraits: Equatable, Sendable {
-    /// No host that a route names, no header that a route asks for.
+    /// The traits of a request whose host and headers no route names.
     public static let plain = RequestTraits(hostClass: 0, heldConditions: 0)
 
     /// The host's class, as ``HostIndex`` numbers them.
@@ -19,51 +19,51 @@ public struct RequestTraits: Equatable, Sendable {
     var heldConditions: UInt64
 }
 
-/// Which route a request takes.
+/// Finds the route that a request takes.
 ///
-/// **The path decides, then the host, the method, the headers.** Of the routes that take the
-/// request's host, those with the most specific path are looked at: exact before prefix, longer
+/// **The path decides, then the host, the method, the headers.** Of the routes that accept the
+/// request's host, those with the most specific path are considered: exact before prefix, longer
 /// prefix before shorter. An exact pattern covers its path with and without one trailing slash; a
 /// prefix `/x/*` covers `/x/`, all below it, and `/x`. A pattern that spells the path exactly comes
-/// before one that covers it by its trailing slash. Of those the ones with the most specific host
+/// before one that covers it by its trailing slash. Of those, the ones with the most specific host
 /// remain: exact before `*.domain`, a longer domain before a shorter one, any host last. Of those,
-/// the ones that name the method; HEAD counts as GET unless named; a route without methods takes
-/// what no other names. Of those the first whose header conditions hold, more conditions first,
-/// then more exact ones.
+/// the ones that name the method; HEAD counts as GET unless named; a route without methods accepts
+/// those that no other names. Of those, the first whose header conditions hold, more conditions
+/// first, then more exact ones.
 ///
-/// **No way around a route.** Each step decides alone: when a later one leaves nothing there is no
-/// match, and never does a request fall through to a less specific, perhaps weaker, route. Servers
-/// disagree whether `/x/` is `/x` or below it: where an exact pattern covers only by the slash and
-/// the prefix `/x/*` is there too, the exact one decides, except that of two routes for the request
-/// the one that demands more is taken (``RouteStrictness``), and none if each demands what the
-/// other does not. That another host or header does not lead to a weaker route is
-/// ``RouteWeakness``'s to see to.
+/// **No way around a route.** Each step decides alone: if a later one leaves no route there is no
+/// match, and a request never falls through to a less specific, perhaps weaker, route. Servers
+/// disagree whether `/x/` is `/x` or below it. If an exact pattern covers only by the slash and the
+/// prefix `/x/*` is there too, the exact one decides, but of two routes for the request the one
+/// that demands more is taken (``RouteStrictness``), and none if each demands something that the
+/// other does not. ``RouteWeakness`` ensures that another host or header does not lead to a weaker
+/// route.
 ///
 /// **As the upstream reads it.** A route's upstream may take several spellings of a path for one
-/// (``PathEquivalence``): then patterns and path are compared by what stands for all of them. Where
-/// upstreams read differently a route is taken by the reading of its own upstream, the literal one
-/// first. All routes are looked at in each reading, so that the most specific decides there too.
+/// (``PathEquivalence``): then patterns and path are compared by their representative. If upstreams
+/// read differently, a route is taken by the reading of its own upstream, the literal one first.
+/// All routes are considered in each reading, so that the most specific decides there too.
 ///
-/// The order of routes means nothing. A table with ``problems`` matches nothing.
-/// A class: it is looked into for every request, and a value would be copied for it.
+/// The order of routes means nothing. A table with ``problems`` matches nothing. It is a class
+/// because every request reads it, and a value would be copied each time.
 public final class RouteTable: Sendable {
-    /// Every different condition on a header is held against each request.
+    /// The most different conditions on headers. Each is checked against every request.
     public static let conditionCountMax = 64
 
-    /// One for each way in which upstreams read paths, the literal one first.
+    /// One table for each way in which upstreams read paths, the literal one first.
     private let readings: [PathReadingTable]
     /// The literal reading, if it is the only one.
     private let literal: PathReadingTable?
-    /// The equivalence of each route; nil for one that has no upstream, which fits all of them.
+    /// The equivalence of each route; nil for a route without an upstream, which fits all of them.
     private let equivalences: [PathEquivalence?]
     private let hosts: HostIndex
     private let headerTests: [HeaderTest]
-    /// The demands of the routes, compared with one another.
+    /// The strictness of the routes, compared with one another.
     let strictness: StrictnessOrder
 
     /// The problems that the configuration check has to refuse.
     public let problems: [RouteProblem]
-    /// Whether ``traits(authority:fields:bytes:trustsForwarding:)`` matter.
+    /// True if ``traits(authority:fields:bytes:trustsForwarding:)`` makes a difference.
     public let usesTraits: Bool
 
     public init(_ routes: [Route]) {
@@ -101,7 +101,7 @@ public final class RouteTable: Sendable {
     ///
     /// - Parameters:
     ///   - authority: the value of Host or of the target's authority; empty if there is none.
-    ///   - trustsForwarding: whether the peer's word about the client is believed.
+    ///   - trustsForwarding: true if the peer is trusted with the client's address.
     public func traits(
         authority: Span<UInt8>, fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
     ) -> RequestTraits {
@@ -118,8 +118,8 @@ public final class RouteTable: Sendable {
     /// The route for a request.
     ///
     /// - Parameters:
-    ///   - method: as received.
-    ///   - path: in the normal form of `TargetPath`. `*` matches nothing.
+    ///   - method: the method as received.
+    ///   - path: the path in the normal form of `TargetPath`. `*` matches nothing.
     public func match(
         method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits = .plain
     ) -> RouteMatch {
@@ -130,7 +130,8 @@ public final class RouteTable: Sendable {
         return matchAsRead(method: method, path: path, traits: traits)
     }
 
-    /// Whichever reading is taken, the route is the most specific one for its own upstream.
+    /// Matches in each reading. Whichever is taken, the route is the most specific one for its own
+    /// upstream.
     private func matchAsRead(
         method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits
     ) -> RouteMatch {
@@ -153,12 +154,12 @@ public final class RouteTable: Sendable {
         return fault.map(RouteMatch.refused) ?? .none
     }
 
-    /// Whether the route of `match` looks at assertions at all.
+    /// True if the route of `match` checks assertions.
     func isAttested(_ match: RouteMatch) -> Bool {
         if case .route(let route) = match { strictness.isLooking(route) } else { false }
     }
 
-    /// The match that lets less pass; nil for two routes that both enforce.
+    /// The match that lets less pass; nil for two different routes that both enforce.
     func strictest(_ match: RouteMatch, _ other: RouteMatch) -> RouteMatch? {
         for case .refused(let fault) in [match, other] { return .refused(fault) }
         guard case .route(let left) = match, case .route(let right) = other else {
@@ -171,7 +172,7 @@ public final class RouteTable: Sendable {
 
     // MARK: what may match
 
-    /// Classes of hosts, that of the unnamed ones included.
+    /// The number of classes of hosts, including that of the unnamed ones.
     public var hostClassCount: Int { hosts.patterns.count + 1 }
 
     /// Every route that a request of this class of hosts may take, by its headers.

@@ -1,8 +1,8 @@
 import HTTP
 
-/// A route table while it is made.
+/// A route table that is being made.
 struct RouteTableDraft {
-    /// Routes with this pattern and this host, or for every host.
+    /// The place of routes with this pattern and this host, or for every host.
     private struct Place: Hashable {
         var host: HostPattern?
         var isPrefix: Bool
@@ -14,7 +14,7 @@ struct RouteTableDraft {
         var any = HeaderChoice()
     }
 
-    /// The equivalence by which paths are alike.
+    /// The equivalence by which paths are compared.
     private let equivalence: PathEquivalence
     /// The hosts, in the order in which they were first named.
     private(set) var hosts: [HostPattern] = []
@@ -68,7 +68,7 @@ struct RouteTableDraft {
         return bits
     }
 
-    /// Whether a request's head may hold `name` as its method, by the rules of `RequestHead`.
+    /// True if a request's head may hold `name` as its method, by the rules of `RequestHead`.
     private func isMethod(_ name: String) -> Bool {
         let isSpelled = name.utf8.allSatisfy { byte in
             (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D
@@ -78,7 +78,7 @@ struct RouteTableDraft {
     }
 
     struct Frozen {
-        /// A table for each class of hosts.
+        /// The tables, one for each class of hosts.
         var tables: [PathTable]
         var choices: [HeaderChoice]
         var problems: [RouteProblem]
@@ -109,7 +109,7 @@ struct RouteTableDraft {
         let tables = (0...hosts.count).map { hostClass in
             var exact: [[UInt8]: MethodTable] = [:]
             var prefix: [[UInt8]: MethodTable] = [:]
-            // The more specific host comes later, and takes the place.
+            // The more specific host comes later, and replaces the other.
             for host in [nil] + hostIndex.covering(hostClass).map(Optional.some) {
                 for (place, table) in byHost[host] ?? [] {
                     if place.isPrefix {

@@ -1,14 +1,14 @@
 /// Finds routes by which a request gets around a stricter one.
 ///
-/// Host and headers are the client's to choose, and upstreams seldom look at them as the gateway
-/// does. So of all routes that take one method to one place (path, after rewriting) of one
-/// upstream, whatever the host and the headers, none may demand less than another, unless its
-/// configuration says so (``Route/allowsWeaker``).
+/// The client chooses host and headers, and upstreams seldom treat them as the gateway does. So of
+/// all routes that lead one method to one place (path, after rewriting) of one upstream, whatever
+/// the host and the headers, none may demand less than another, unless its configuration says so
+/// (``Route/allowsWeaker``).
 public struct RouteWeakness {
     private let routes: [Route]
     private let table: RouteTable
     private let upstreamGroups: [Int]
-    /// Stands for whatever no pattern names: no path in normal form holds it.
+    /// The byte that stands for whatever no pattern names. No path in normal form holds it.
     private static let anyByte: UInt8 = 0x01
 
     private struct Place: Hashable {
@@ -26,7 +26,7 @@ public struct RouteWeakness {
         guard table.problems.isEmpty, routes.contains(where: { $0.attest.mode != .off }) else {
             return []
         }
-        // By path and method alone the table sees to it.
+        // The table itself ensures this for path and method.
         guard table.usesTraits || routes.contains(where: { $0.rewrite != nil }) else { return [] }
         return RouteWeakness(routes: routes, table: table, upstreamGroups: upstreamGroups).find()
     }
@@ -56,7 +56,7 @@ public struct RouteWeakness {
             for index in indices where !routes[index].allowsWeaker {
                 guard let other = stricter(than: index, among: indices) else { continue }
                 let kind = RouteProblem.Kind.weaker(than: other, path: shown(place.path))
-                // The same finding on each run, however the dictionary is ordered.
+                // So that each run finds the same, however the dictionary is ordered.
                 if let other = found[index], !isSimpler(kind, than: other) { continue }
                 found[index] = kind
             }
@@ -65,8 +65,8 @@ public struct RouteWeakness {
             .sorted { $0.routeIndex < $1.routeIndex }
     }
 
-    /// The first route that demands what the one at `index` does not; of several one that no other
-    /// outdoes.
+    /// The first route that demands something that the one at `index` does not; of several, one
+    /// that no other outdoes.
     private func stricter(than index: Int, among indices: Set<Int>) -> Int? {
         let strictness = table.strictness
         let stricter = indices.filter {
@@ -100,7 +100,8 @@ public struct RouteWeakness {
             decoding: path.flatMap { $0 == Self.anyByte ? Array("...".utf8) : [$0] }, as: UTF8.self)
     }
 
-    /// Paths that stand for all: between two of them no pattern makes a difference.
+    /// Paths that stand for all others: patterns make no difference between the paths around one of
+    /// them.
     private func paths() -> Set<[UInt8]> {
         var paths: Set<[UInt8]> = []
         for route in routes {
@@ -116,7 +117,7 @@ public struct RouteWeakness {
         }
         let rewriting = routes.filter { $0.rewrite != nil }
         for _ in 0..<2 {
-            // Where rewriting leads, and what rewriting leads there.
+            // The targets of rewriting, and the paths that are rewritten to these.
             for path in paths {
                 for route in rewriting {
                     if let image = route.rewrittenPath(path) { paths.insert(image) }

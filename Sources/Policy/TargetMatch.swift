@@ -1,7 +1,7 @@
 public import HTTP
 
 public enum TargetMatch: Equatable, Sendable {
-    /// Index into the routes that the table was made of.
+    /// The index of a route, among those that the table was made of.
     case route(Int)
     case none
     /// 400: the target has a fault, or two readings of it lead to routes that both enforce.
@@ -11,15 +11,15 @@ public enum TargetMatch: Equatable, Sendable {
 extension RouteTable {
     /// The route for a request target, by the normal form of its path.
     ///
-    /// A spelling that is allowed by name is read by upstreams in one way or another, so each
-    /// reading is matched and allowing one never weakens a route: where any reading matches
-    /// nothing, nothing is matched; else the route that demands most is taken, of routes that
+    /// Upstreams read a spelling that is allowed by name in one way or another, so each reading is
+    /// matched, and allowing a spelling never weakens a route: if any reading matches nothing,
+    /// nothing is matched; otherwise the route that demands most is taken, and among routes that
     /// demand nothing the one of the normal form. Two different routes in `enforce` cannot be
-    /// compared: 400. Parameters (`;`) are refused besides when any reading leads to a route with
-    /// an attest mode other than `off`, unless they are allowed.
+    /// compared: 400. In addition, parameters (`;`) are refused if any reading leads to a route
+    /// with an attest mode other than `off`, unless they are allowed.
     ///
     /// - Parameters:
-    ///   - target: in origin-form.
+    ///   - target: the target in origin-form.
     ///   - scratch: storage for the normal form, reused from call to call.
     public func match(
         method: Span<UInt8>, target: Span<UInt8>, traits: RequestTraits = .plain,

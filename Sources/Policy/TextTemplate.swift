@@ -5,7 +5,7 @@ public enum TextVariable: String, Sendable, CaseIterable {
     case requestID = "request_id"
     /// The host as received, without the port.
     case host
-    /// Base64, of a verified request; else nothing.
+    /// The key id of a verified request in base64; otherwise nothing.
     case keyID = "key_id"
     /// Path and query as received.
     case target
@@ -17,7 +17,7 @@ public enum TextVariable: String, Sendable, CaseIterable {
     case rest
 }
 
-/// A text with places for what a request brings.
+/// A text with places for parts of a request.
 public struct TextTemplate: Hashable, Sendable {
     public enum Piece: Hashable, Sendable {
         case literal(String)
@@ -25,17 +25,17 @@ public struct TextTemplate: Hashable, Sendable {
     }
 
     public enum Fault: Error, Equatable {
-        /// `{` without `}`.
+        /// There is a `{` without a `}`.
         case unclosed
         case unknown(String)
     }
 
-    /// No two literals stand beside each other.
+    /// The pieces. No two literals are neighbours.
     public private(set) var pieces: [Piece] = []
 
     public init(literal: String) { pieces = literal.isEmpty ? [] : [.literal(literal)] }
 
-    /// Reads `literal {variable} literal`; `{{` stands for `{`.
+    /// Parses `literal {variable} literal`; `{{` stands for `{`.
     public init(_ text: String, variables: [TextVariable]) throws(Fault) {
         var literal = ""
         var rest = text[...]

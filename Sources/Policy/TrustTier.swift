@@ -1,14 +1,14 @@
-/// How much the proof of a request says of who sent it. Each is worth more than those before.
+/// The worth of a request's proof. Each tier is worth more than those before.
 public enum TrustTier: UInt8, Comparable, Sendable, CaseIterable {
     /// Nothing was proved.
     case none
-    /// A token of another issuer, which says of the app what that issuer has found out.
+    /// A token of another issuer, which says about the app what that issuer has found out.
     case foreign
     /// A token: something was proved a while ago.
     case token
-    /// A genuine device, as Apple's DeviceCheck says; nothing of the app.
+    /// A genuine device, as Apple's DeviceCheck says; nothing is known about the app.
     case deviceCheck
-    /// A genuine instance of the app on a genuine device, and this very request is from it.
+    /// A genuine instance of the app on a genuine device, from which this very request came.
     case attested
 
     /// The word in headers, logs and the configuration.
@@ -34,15 +34,15 @@ extension RoutePolicy {
         return accept.contains(.developer) ? max(best, .token) : best
     }
 
-    /// Whether a proof that is worth just this is accepted; developer tokens do not count.
+    /// True if a proof of exactly this tier is accepted; developer tokens do not count.
     func accepts(_ tier: TrustTier) -> Bool {
         !accept.isDisjoint(with: .worth(tier)) || proofs.contains { $0.tier == tier }
     }
 }
 
 extension AcceptedProofs {
-    /// The gateway's and Apple's proofs that are worth just this; developer tokens are none of
-    /// them, as each says itself.
+    /// The gateway's and Apple's proofs of exactly this tier. Developer tokens are not among them,
+    /// because each states its own tier.
     fileprivate static func worth(_ tier: TrustTier) -> AcceptedProofs {
         switch tier {
         case .none, .foreign: []

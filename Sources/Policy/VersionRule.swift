@@ -10,7 +10,7 @@ public struct VersionBounds: Hashable, Sendable {
         self.grace = grace
     }
 
-    /// The oldest that is not refused.
+    /// The oldest version that is not refused.
     public var floor: BundleVersion { grace ?? min }
 
     func verdict(of text: String) -> VersionRule.Verdict {
@@ -21,11 +21,11 @@ public struct VersionBounds: Hashable, Sendable {
     }
 }
 
-/// `min_bundle_version` of a route.
+/// The rule of a route's `min_bundle_version`.
 public struct VersionRule: Hashable, Sendable {
     public enum Verdict: Sendable {
         case current
-        /// Served still, and told that it is old.
+        /// The request is served, and told that its app is old.
         case outdated
         case tooOld
         /// The version is not numbers and periods, so it cannot be compared.
@@ -37,7 +37,7 @@ public struct VersionRule: Hashable, Sendable {
     /// iOS 27.
     public enum Unknown: String, Sendable, CaseIterable {
         case deny
-        /// Served, and counted as outdated.
+        /// The request is served, and counted as outdated.
         case outdated
         case pass
     }

@@ -42,9 +42,9 @@ public final class EmbeddedCounters: Sendable {
     private let tokens: Locked<SpentTokens>
 
     /// - Parameters:
-    /// - snapshot: the one of the last clean stop; nil after any other end. A snapshot that does
-    ///   not fit (other bounds, another boot, damage) is ignored: ``resumeFailure`` says why.
-    /// - clock: the clock as it stands now; every later call goes on with its monotonic part.
+    ///   - snapshot: the one of the last clean stop; nil after any other end. A snapshot that does
+    ///     not fit (other bounds, another boot, damage) is ignored: ``resumeFailure`` says why.
+    ///   - clock: the clock as it stands now; every later call goes on with its monotonic part.
     public init(
         options: Options = Options(), resuming snapshot: EmbeddedSnapshot? = nil,
         clock: EmbeddedClock

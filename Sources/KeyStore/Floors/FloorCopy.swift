@@ -59,9 +59,9 @@ final class FloorCopy: Sendable {
     /// as the disk does; one thread at a time.
     ///
     /// - Parameters:
-    /// - isWhole: brings everything to the disk now.
-    /// - take: returns what the table has for the disk: all of it, or what has changed.
-    /// - holds: true if the table has a place for each floor of an inheritance.
+    ///   - isWhole: brings everything to the disk now.
+    ///   - take: returns what the table has for the disk: all of it, or what has changed.
+    ///   - holds: true if the table has a place for each floor of an inheritance.
     func update(
         now: Int64, isWhole: Bool, take: (_ all: Bool) -> News,
         holds: (FloorInheritance) -> Bool

@@ -115,10 +115,10 @@ public final class FloorTable: Sendable {
     /// others may end later. Blocks.
     ///
     /// - Parameters:
-    /// - isStart: also reads what living processes have accepted. They may have taken over from
-    ///   processes that have ended, and the registry may not have those counters yet.
-    /// - holds: true if the counter store goes on with a key, and so knows itself which counters
-    ///   may still come late.
+    ///   - isStart: also reads what living processes have accepted. They may have taken over from
+    ///     processes that have ended, and the registry may not have those counters yet.
+    ///   - holds: true if the counter store goes on with a key, and so knows itself which counters
+    ///     may still come late.
     public func takeOver(
         now: Int64, isStart: Bool = false, holds: (KeyID) -> Bool = { _ in false }
     ) {

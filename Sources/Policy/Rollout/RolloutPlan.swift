@@ -2,9 +2,9 @@
 public struct RolloutPlan: Hashable, Sendable {
     /// The way in which a share grows and shrinks.
     public enum Step: Hashable, Sendable {
-        /// Times as much.
+        /// The share is multiplied by this number.
         case factor(Int)
-        /// Percent more.
+        /// The share grows by this many percent points.
         case points(Int)
     }
 
@@ -15,7 +15,8 @@ public struct RolloutPlan: Hashable, Sendable {
         /// The percentage of the cohort's requests that must not have been refused since the last
         /// step.
         public var successMin = 95
-        /// Requests of the cohort without which there is no step: fewer prove nothing.
+        /// The number of the cohort's requests without which there is no step, because fewer prove
+        /// nothing.
         public var requestCountMin = 100
 
         public init() {}
@@ -31,10 +32,11 @@ public struct RolloutPlan: Hashable, Sendable {
             case stepBack = "step_back"
         }
 
-        /// The percentage of the cohort's requests, in the window, above which it acts.
+        /// The percentage of refused requests of the cohort, in the window, above which the guard
+        /// acts.
         public var refusedMax = 5
         public var window: Duration = .seconds(900)
-        /// Requests of the cohort in the window without which it does not.
+        /// The number of the cohort's requests in the window without which the guard does not act.
         public var requestCountMin = 200
         public var action = Action.hold
 
@@ -54,7 +56,7 @@ public struct RolloutPlan: Hashable, Sendable {
 
     /// The share one step above.
     public func above(_ percent: Int) -> Int {
-        // From nothing no factor leads anywhere.
+        // A factor does not lead away from 0.
         guard percent > 0 else { return min(start, until) }
         let next =
             switch step {

@@ -18,16 +18,16 @@ public struct RolloutCounts: Hashable, Sendable {
 
     public static func += (left: inout RolloutCounts, right: RolloutCounts) { left = left + right }
 
-    /// The counts, without refusals that are counted before their requests.
+    /// The counts, limited because refusals may be counted before their requests.
     public var bounded: RolloutCounts {
         RolloutCounts(judged: max(0, judged), refused: max(0, min(judged, refused)))
     }
 
-    /// Whether more than `percent` of them were refused.
+    /// True if more than `percent` of them were refused.
     func isRefused(above percent: Int) -> Bool { refused &* 100 > judged &* Int64(percent) }
 }
 
-/// The progress of a rollout and its cause, which gateways share.
+/// The progress of a rollout and the cause of its last change, which gateways share.
 ///
 /// It is a pure state machine: counts and the time go in, the share comes out. Times are
 /// milliseconds since 1970 by the clock of the store that keeps the state. If that clock steps
@@ -38,7 +38,7 @@ public struct RolloutState: Hashable, Sendable {
         case running
         /// The guard has acted; an operator must look, and resume. It goes on stepping back.
         case heldByGuard = "held_by_guard"
-        /// Nothing moves by itself.
+        /// The operator has stopped it: nothing moves by itself.
         case heldByOperator = "held_by_operator"
     }
 
@@ -64,7 +64,7 @@ public struct RolloutState: Hashable, Sendable {
         }
     }
 
-    /// 0 to 100.
+    /// The share in percent, 0 to 100.
     public var percent: Int
     public var previousPercent: Int
     public var status: Status
@@ -72,18 +72,18 @@ public struct RolloutState: Hashable, Sendable {
     public var changedAt: Int64
     /// The counts by which the last change was decided.
     public var evidence: RolloutCounts
-    /// Since when, and with what success, the schedule has been waiting for its next step.
+    /// The time since which the schedule has been waiting for its next step.
     public var periodStartedAt: Int64
     public var period: RolloutCounts
-    /// The guard's window, the oldest first.
+    /// The slots of the guard's window, the oldest first.
     public var window: [Slot]
 
-    /// Parts of the guard's window.
+    /// The number of slots in the guard's window.
     static let slotCount: Int64 = 10
     /// The most slots that are read. A window that was once longer leaves more.
     public static let slotCountMax = 24
 
-    /// A rollout that begins.
+    /// Makes the state of a rollout that begins.
     public init(beginning plan: RolloutPlan, at now: Int64) {
         self.init(
             percent: plan.start, previousPercent: 0, status: .running, cause: .started,
@@ -108,12 +108,12 @@ public struct RolloutState: Hashable, Sendable {
 
     // MARK: counting
 
-    /// Adds what one gateway has seen of the cohort since it last did.
+    /// Adds what one gateway has counted of the cohort since its last call.
     public mutating func add(_ counts: RolloutCounts, _ plan: RolloutPlan, at now: Int64) {
         period += counts
-        // Of a clock that was ahead; else nothing would happen until then.
+        // A clock that was ahead would otherwise delay everything until that time.
         periodStartedAt = min(periodStartedAt, now)
-        // Others may have a guard, until each has the same configuration.
+        // Other gateways may have a guard, until all have the same configuration.
         guard let bounds = plan.guard else { return }
         let length = bounds.window.milliseconds
         let slotLength = max(1, length / Self.slotCount)
@@ -127,7 +127,8 @@ public struct RolloutState: Hashable, Sendable {
         if window.count > Self.slotCountMax { window.removeFirst() }
     }
 
-    /// A clock that was set back would leave what lies ahead in the window forever.
+    /// Drops slots outside the window. Slots of the future would stay for ever after a clock was
+    /// set back.
     private mutating func forget(olderThan oldest: Int64, laterThan latest: Int64) {
         window.removeAll { $0.startedAt <= oldest || $0.startedAt > latest }
     }
@@ -161,7 +162,7 @@ public struct RolloutState: Hashable, Sendable {
         else { return false }
         let next = plan.above(percent)
         guard next > percent, !period.isRefused(above: 100 - schedule.successMin) else {
-            // Another period may be better: what went wrong in this one does not count forever.
+            // Faults of this period do not count for ever: the next one may be better.
             beginPeriod(at: now)
             return false
         }
@@ -171,7 +172,7 @@ public struct RolloutState: Hashable, Sendable {
 
     // MARK: by hand
 
-    /// Puts the share where the operator wants it, and keeps it there.
+    /// Sets the share to the operator's value, and keeps it there.
     public mutating func set(_ percent: Int, at now: Int64) {
         change(to: percent, .heldByOperator, .set, RolloutCounts(), at: now)
     }
@@ -181,7 +182,7 @@ public struct RolloutState: Hashable, Sendable {
         change(to: percent, .heldByOperator, .held, RolloutCounts(), at: now)
     }
 
-    /// Lets guard and schedule act again, by what is seen from now on.
+    /// Lets guard and schedule act again, by the counts from now on.
     public mutating func resume(at now: Int64) {
         change(to: percent, .running, .resumed, RolloutCounts(), at: now)
     }
