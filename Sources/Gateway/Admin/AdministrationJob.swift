@@ -7,13 +7,13 @@ import JSON
 import KeyStore
 import Settings
 
-/// One call of the admin API, carried out. Blocks.
+/// Carries out one call of the admin API. Blocks.
 struct AdministrationJob: Sendable {
     let call: AdministrationCall
     let author: AuditAuthor
     let site: Site
     let access: AdministrationAccess
-    /// What this gateway has accepted and the registry may not have yet.
+    /// The counters that this gateway has accepted and that the registry may not have yet.
     let floors: FloorTable
 
     func run() -> AdministrationAnswer {
@@ -65,7 +65,7 @@ struct AdministrationJob: Sendable {
         }
     }
 
-    /// Tries every key that fits: nothing leads back from a pseudonym.
+    /// Tries every key that the filter selects, because a pseudonym does not lead back to its key.
     private func find(
         _ pseudonym: Pseudonym, _ filter: KeyFilter, _ registry: any RegistryAdministration
     ) throws -> [KeyRecord] {
@@ -93,13 +93,14 @@ struct AdministrationJob: Sendable {
         try withAccepted { try registry.list(filter, withReceipts: withReceipts) }
     }
 
-    /// The records that `read` finds, with the highest counters that were accepted.
+    /// The records that `read` finds, with the highest counters that this gateway has accepted.
     private func withAccepted(_ read: () throws -> [KeyRecord]) rethrows -> [KeyRecord] {
         var records: [KeyRecord] = []
         for _ in 0..<3 {
             let number = floors.newsNumber
             records = try read().map { $0.raised(to: floors.highest(of: $0.keyID)) }
-            // Else a counter may have left the table for the registry just after that was read.
+            // Otherwise a counter may have left the table for the registry just after the record
+            // was read.
             if floors.newsNumber == number { break }
         }
         return records
@@ -135,7 +136,7 @@ struct AdministrationJob: Sendable {
     /// The next page, by the same filters.
     private func link(after keyID: KeyID, _ filter: KeyFilter) -> String {
         var query = "after=\(Base64.encodeURL(keyID.digest.array))&limit=\(filter.countMax)"
-        // An app ID is of letters, digits, periods and hyphens.
+        // An app ID has only letters, digits, periods and hyphens.
         if let app = filter.appID { query += "&app=\(app)" }
         if let environment = filter.environment { query += "&environment=\(environment.rawValue)" }
         if let status = filter.status { query += "&status=\(status.rawValue)" }
@@ -185,7 +186,7 @@ struct AdministrationJob: Sendable {
 
     // MARK: changing
 
-    /// The registry first, which lasts, then the counter store that gateways share.
+    /// Changes the registry first, which lasts, then the counter store that gateways share.
     private func change(
         _ keyIDs: [KeyID], _ action: AuditAction, _ done: String,
         _ registry: any RegistryAdministration,
@@ -227,13 +228,13 @@ struct AdministrationJob: Sendable {
             }
             writer.endArray()
         }
-        // The change was made, and may be lost: it is to be sent again.
+        // The change was made but may be lost, so it has to be sent again.
         if !registry.unaskedServers.isEmpty { answer.status = 202 }
         answer.event = event
         return answer
     }
 
-    /// Keys that an event names one by one; the audit log has all of them.
+    /// The most keys that an event names one by one; the audit log has all of them.
     private static let namedKeyCountMax = 10
 
     private func event(
@@ -257,7 +258,7 @@ struct AdministrationJob: Sendable {
     }
 }
 
-/// Errors of the admin API: RFC 9457 problem documents.
+/// The errors of the admin API, as RFC 9457 problem documents.
 enum AdministrationProblem {
     static func answer(
         _ status: UInt16, _ code: String, _ detail: String, _ requestID: String

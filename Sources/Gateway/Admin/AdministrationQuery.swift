@@ -4,14 +4,14 @@ import EventLoop
 import KeyStore
 import Policy
 
-/// Why a request of the admin API cannot be understood, for who sent it.
+/// The reason why a request of the admin API cannot be understood, in words for its sender.
 struct AdministrationFault: Error, Equatable {
     let text: String
 
     init(_ text: String) { self.text = text }
 }
 
-/// The query of a request: each parameter once, and none that is not asked for.
+/// The query of a request. Each parameter may come once, and unknown ones are refused.
 struct AdministrationQuery {
     private var values: [String: String] = [:]
 
@@ -79,7 +79,7 @@ struct AdministrationQuery {
 
     static let filterNames = ["app", "environment", "status", "limit", "after"]
     static let auditNames = ["before", "after", "since", "limit"]
-    /// A page of 1000 keys with their receipts is a few MiB.
+    /// The most keys of a page: 1000 keys with their receipts are a few MiB.
     static let pageCountMax = 1000
 
     func keyFilter() throws(AdministrationFault) -> KeyFilter {

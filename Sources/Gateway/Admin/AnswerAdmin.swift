@@ -6,7 +6,7 @@ import Policy
 import Settings
 import Telemetry
 
-/// The pages that the admin listener shows to anyone who asks.
+/// The pages that the admin listener shows without a token.
 enum AdminPage: String {
     case liveness = "/livez"
     case readiness = "/readyz"
@@ -79,7 +79,7 @@ extension AdminDesk {
         }
     }
 
-    /// Whether Host names the listener as operators do.
+    /// True if Host names the listener as operators do.
     private var isOwnHost: Bool {
         guard case .tcp(let bound, _) = client.listener.bind, let host = head.host else {
             return true
@@ -96,13 +96,14 @@ extension AdminDesk {
             failing.isEmpty ? "ready" : "unavailable: " + failing.joined(separator: ", ")
         ]
         let status: UInt16 = failing.isEmpty ? 200 : 503
-        // A listener for probes tells no more.
+        // A listener for probes shows no more than the status.
         guard client.listener.audience == .operators else { return text(status, lines[0] + "\n") }
         for store in failing {
             guard let reason = worker.hub.health.outages.reason(of: store) else { continue }
             lines.append("\(store): " + reason.split(separator: "\n").joined(separator: "; "))
         }
-        // All gateways of a registry would be unready at once, and each request is still judged.
+        // Not a reason to be unready: all gateways of a registry would be so at once, and each
+        // request is still judged.
         if let silence = worker.hub.revocationSilence {
             lines.append("revocations unheard for \(silence.age.components.seconds) s")
         }

@@ -13,7 +13,7 @@ import Settings
 extension AdminDesk {
     /// A thousand key ids, with room.
     static let administrationByteCountMax = 64 * 1024
-    /// Keys of one request. They are changed in one transaction, for which gateways wait.
+    /// The most keys of one request. They are changed in one transaction, for which gateways wait.
     static let administeredKeyCountMax = 1000
 
     /// The number of wrong tokens from one address that are answered one by one; after that the
@@ -26,7 +26,7 @@ extension AdminDesk {
 
     static let otherMethods: StaticString = "This path takes the methods that Allow names."
 
-    /// Compares the token before anything else is looked at, and before any body is read.
+    /// Compares the token before anything else of the request is used, and before any body is read.
     func beginAdministration(path: Span<UInt8>) throws(Refusal) -> Step {
         guard let token = shownAdminToken() else { return refuseAdministration() }
         let path = String(decoding: path.array, as: UTF8.self)
@@ -46,7 +46,7 @@ extension AdminDesk {
         return .next
     }
 
-    /// The token that `Authorization` shows. Every one is compared, in the same time.
+    /// The token that `Authorization` shows. Every configured token is compared, in the same time.
     private func shownAdminToken() -> AdminToken? {
         guard let value = soleAuthorization else { return nil }
         let bytes = headBytes.span
@@ -84,7 +84,7 @@ extension AdminDesk {
         return exchange.answer(response)
     }
 
-    /// The body has come: reads what is asked, and has it done.
+    /// The body has come: parses the call, and has it carried out.
     func administer() throws(Refusal) -> Step {
         judge.answer()
         guard let request = administration, let access = worker.hub.administration else {
@@ -108,7 +108,7 @@ extension AdminDesk {
         return .wait
     }
 
-    /// Another thread has done it, or has failed to.
+    /// Another thread has carried out the call, or has failed to.
     func administrationEnded(_ result: AdministrationAnswer) {
         worker.meter.resumed(exchange.phase)
         _ = exchange.answer(response(result))
@@ -145,8 +145,8 @@ extension AdminDesk {
         }
     }
 
-    /// `{"key_ids": [...]}`, and nothing else: a member that is not understood might have been
-    /// meant to leave keys out.
+    /// Parses `{"key_ids": [...]}`. Unknown members are refused, because one of them might be meant
+    /// to leave keys out.
     private func administeredKeys() throws(AdministrationFault) -> [KeyID] {
         let limit = intake.bodyByteCountMax
         let value = intake.body.withMemory { json in

@@ -34,7 +34,7 @@ extension AdminDesk {
         return .next
     }
 
-    /// The value of the one `Authorization` field; nil where there is none, or more than one.
+    /// The value of the only `Authorization` field; nil if there is none, or more than one.
     var soleAuthorization: Range32? {
         let bytes = headBytes.span
         let name = Array("authorization".utf8)
@@ -56,8 +56,8 @@ extension AdminDesk {
         return ConstantTime.equals(shown, SHA256.hash(expected))
     }
 
-    /// The body has come: puts its question to Apple. Where it names a key, the registry must know
-    /// that first: what would be said of it could not be kept.
+    /// The body has come: asks Apple. If the question names a key, the registry must know the key
+    /// first, because the answer could not be kept otherwise.
     func readInquiry() throws(Refusal) -> Step {
         judge.answer()
         guard let inquiry = inquiry, let settings = site.settings.deviceCheck else {
@@ -94,7 +94,7 @@ extension AdminDesk {
         return .wait
     }
 
-    /// Apple's word has come.
+    /// Apple has answered.
     func deviceReplied(_ reply: DeviceReply) {
         if case .judged(let verdict) = reply { return prover.deviceWasJudged(verdict) }
         worker.meter.resumed(exchange.phase)
@@ -110,7 +110,8 @@ extension AdminDesk {
         }
     }
 
-    /// Apple has changed what it keeps: the audit log is to have it, whatever becomes of the rest.
+    /// Writes the update to the audit log. Apple has changed its bits, so the entry is made
+    /// whatever happens next.
     private func noteDeviceUpdate() {
         guard let order = inquiry?.order, case .change(let bit0, let bit1, _) = order.kind,
             let names = site.settings.deviceCheck?.bitNames,
@@ -132,7 +133,7 @@ extension AdminDesk {
             ).run)
     }
 
-    /// The registry's, after its commit.
+    /// The registry has kept the bits, after its commit, or has failed to.
     func bitsWereKept(_ result: Result<Bool, StoreError>) {
         switch result {
         case .success(true):
@@ -145,7 +146,7 @@ extension AdminDesk {
         }
     }
 
-    /// It does not answer, or not in time.
+    /// The registry does not answer, or not in time.
     func registryFailed() {
         let isApplesDone = inquiry?.reply != nil
         end(

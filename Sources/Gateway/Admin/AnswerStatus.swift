@@ -26,7 +26,7 @@ extension AdminDesk {
                 + PackageResources.refusals_js)
     }
 
-    /// `?history=hour|day|none` chooses the history.
+    /// The status document. `?history=hour|day|none` chooses the history.
     func statusDocument() -> LocalResponse {
         let ranges: [String: HistoryRange?] = ["hour": .hour, "day": .day, "none": nil]
         let asked: String?
@@ -42,7 +42,7 @@ extension AdminDesk {
             "application/json", StatusDocument(worker.hub, site: site).json(range))
     }
 
-    /// `?id=REQUEST_ID` chooses one refusal.
+    /// The document of refusals. `?id=REQUEST_ID` chooses one of them.
     func refusalsDocument() -> LocalResponse {
         let id: [UInt8]?
         do throws(QueryFault) {

@@ -4,7 +4,8 @@ import Judgement
 import Settings
 
 extension ForeignIssuer {
-    /// The names of the issuers of whose keys none has been fetched, so that no token is judged.
+    /// The names of the issuers whose keys were never fetched, so that their tokens cannot be
+    /// judged.
     static func withoutKeys(_ hub: Hub, _ site: Site) -> [String] {
         site.settings.proofs.filter { proof in
             IssuerKeyRegister.Place(proof).map { hub.issuerKeys.keys(of: $0).figures.keyCount == 0 }
@@ -14,7 +15,7 @@ extension ForeignIssuer {
 }
 
 extension ForeignUse {
-    /// The counts of all workers, by decision, in a stable order.
+    /// The counts of all workers by decision, in a stable order.
     static func all(_ hub: Hub) -> [(use: ForeignUse, counts: [UInt64])] {
         var sums: [ForeignUse: [UInt64]] = [:]
         for meter in hub.meters {
@@ -23,7 +24,7 @@ extension ForeignUse {
         return sums.sorted { $0.key < $1.key }.map { (use: $0.key, counts: $0.value) }
     }
 
-    /// The requests that would have had nothing to show without these tokens.
+    /// The numbers of requests that had no other proof than these tokens.
     static func counts(_ hub: Hub) -> [(ForeignUse, UInt64)] {
         all(hub).map { ($0.use, $0.counts[Int(Decision.foreign.rawValue)]) }
     }
@@ -31,7 +32,7 @@ extension ForeignUse {
 
 /// The figures of one issuer of other tokens, for the status page and its JSON.
 struct IssuerFigures {
-    /// Requests of one route and subject that passed by its tokens alone.
+    /// The requests of one route and subject that passed by the issuer's tokens alone.
     struct Use {
         let name: ForeignUse
         let hour: UInt64
@@ -40,9 +41,9 @@ struct IssuerFigures {
     }
 
     let settings: ProofSettings
-    /// Nil for keys that are pinned.
+    /// Nil for pinned keys.
     let keys: IssuerKeys.Figures?
-    /// Tokens that held, whatever became of their requests; and that did not.
+    /// The numbers of valid tokens, whatever became of their requests, and of invalid ones.
     private(set) var accepted: UInt64 = 0
     private(set) var refused: UInt64 = 0
     private(set) var alone: [Use] = []
@@ -81,7 +82,8 @@ struct IssuerFigures {
     /// Whole seconds since the keys were fetched; nil if there are none.
     func ageSeconds(at now: MonotonicInstant) -> Int64? { keys?.age(at: now)?.components.seconds }
 
-    /// Whole seconds until the issuer is asked again, 0 while it is; nil if it never is.
+    /// Whole seconds until the issuer is asked again; 0 while it is being asked, and nil if it
+    /// never is.
     func nextSeconds(at now: MonotonicInstant) -> Int64? {
         keys.map { figures in (figures.dueAt.map { $0 - now } ?? .zero).components.seconds }
     }

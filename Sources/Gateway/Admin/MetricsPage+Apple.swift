@@ -23,7 +23,7 @@ extension MetricsPage {
         }
     }
 
-    /// Writes what attestations told about their devices (`signals.keys_per_device_bit`).
+    /// Writes the device bits that came with attestations (`signals.keys_per_device_bit`).
     static func writeDeviceBits(_ hub: Hub, _ names: [String], _ page: inout MetricFamilies) {
         page.family(
             "sallyport_enrolment_device_tokens_total", .counter,

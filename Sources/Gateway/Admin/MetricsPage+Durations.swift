@@ -5,7 +5,7 @@ import KeyStore
 import Telemetry
 
 extension MetricsPage {
-    /// How long signatures, stores and upstreams take.
+    /// Writes the durations of signatures, stores and upstreams.
     static func writeDurations(_ hub: Hub, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_verification_duration_seconds", .histogram,

@@ -2,7 +2,7 @@ import Background
 import Telemetry
 
 extension MetricsPage {
-    /// The results of exports by OTLP. Nothing is written if none was ever configured.
+    /// Writes the results of exports by OTLP. Nothing is written if none was ever configured.
     static func writeExports(_ hub: Hub, _ page: inout MetricFamilies) {
         let meter = hub.exports
         guard meter.isOn else { return }

@@ -3,8 +3,8 @@ import TLS
 import Telemetry
 
 extension MetricsPage {
-    /// The program, its configuration, and what it uses of the system: by the names that
-    /// Prometheus' own client libraries have for the latter.
+    /// Writes the program, its configuration, and its use of the system, the latter by the names of
+    /// Prometheus' own client libraries.
     static func writeProcess(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_build_info", .gauge, help: "1, with the version of this program as a label.")
@@ -26,7 +26,7 @@ extension MetricsPage {
         page.sample([], UInt64(max(0, HostSystem.descriptorLimit)))
     }
 
-    /// Nothing where `capture` was never set.
+    /// Writes nothing if `capture` was never set.
     private static func writeCaptures(_ hub: Hub, _ page: inout MetricFamilies) {
         guard let counts = hub.captureWriter.withLock({ $0 })?.counts else { return }
         page.family(

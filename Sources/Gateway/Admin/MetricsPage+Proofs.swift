@@ -5,7 +5,7 @@ import Settings
 import Telemetry
 
 extension MetricsPage {
-    /// The uses of other issuers' tokens, and the state of the keys that check them.
+    /// Writes the uses of other issuers' tokens, and the state of the keys that check them.
     static func writeProofs(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         let proofs = site.settings.proofs
         guard !proofs.isEmpty else { return }

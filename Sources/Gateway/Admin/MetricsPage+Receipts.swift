@@ -27,7 +27,7 @@ extension MetricsPage {
         for pause in RenewalPlanner.Pause.allCases {
             page.sample([("reason", pause.rawValue)], UInt64(meter.pause == pause ? 1 : 0))
         }
-        // Known to the holder alone: elsewhere they would be what they were long ago.
+        // Only the holder of the lease knows these figures; elsewhere they would be long outdated.
         guard meter.holdsLease else { return }
         page.family(
             "sallyport_receipts_due", .gauge,

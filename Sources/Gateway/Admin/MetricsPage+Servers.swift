@@ -2,12 +2,12 @@ import EventLoop
 import Settings
 import Telemetry
 
-/// One server of an upstream, summed over the workers.
+/// The figures of one server of an upstream, summed over the workers.
 struct ServerFigures {
     let label: ServerLabel
-    /// `up`, `failing`, `ejected`, `down` or `unresolved`.
+    /// The state: `up`, `failing`, `ejected`, `down` or `unresolved`.
     let state: String
-    /// Whether health checks ask it. If not, its state is what the last request saw.
+    /// True if health checks ask the server. If not, its state is what the last request saw.
     let isChecked: Bool
     var requestCount: UInt64 = 0
     var failureCount: UInt64 = 0
@@ -27,19 +27,20 @@ struct ServerFigures {
         }
     }
 
-    /// Its name is asked for again and again.
+    /// The figures of a server without an address; its name is resolved again and again.
     private init(unresolved endpoint: Endpoint, upstream: String) {
         label = ServerLabel(upstream: upstream, server: "\(endpoint)")
         state = "unresolved"
         isChecked = true
     }
 
-    /// Its name in the history.
+    /// The server's name in the history.
     var remembered: StatusHistory.Server {
         StatusHistory.Server(upstream: label.upstream, server: label.server)
     }
 
-    /// That the state is as old as the last request; nil if it is not, or health checks ask it.
+    /// Says that the state is as old as the last request. Nil if it is not, or if health checks ask
+    /// the server.
     func unasked(_ history: StatusHistory, at now: Int64) -> String? {
         guard !isChecked else { return nil }
         guard let time = history.servers.askedAt(remembered) else { return "not asked yet" }
@@ -47,10 +48,10 @@ struct ServerFigures {
         return "not asked since \(WallClock.timestamp(seconds: time))"
     }
 
-    /// A server that nothing asks for that long may have another state by now.
+    /// A server that was not asked for so long may have another state by now.
     private static let unaskedSeconds: Int64 = 60
 
-    /// The figures of all servers, in the order of the configuration. Names without an address come
+    /// The figures of all servers in the order of the configuration. Names without an address come
     /// last.
     static func all(_ hub: Hub) -> [ServerFigures] {
         hub.currentGroups.flatMap { group in

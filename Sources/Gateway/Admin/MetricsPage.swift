@@ -8,7 +8,7 @@ import Settings
 import Synchronization
 import Telemetry
 
-/// `/metrics`: what all workers have counted.
+/// `/metrics`: the counts of all workers.
 enum MetricsPage {
     /// The page in Prometheus' text format.
     static func text(_ hub: Hub, site: Site) -> ByteBuffer {
@@ -44,7 +44,7 @@ enum MetricsPage {
         meters(hub.meters[...])
     }
 
-    /// Those of some workers.
+    /// The meters of some workers.
     static func meters(
         _ workers: ArraySlice<WorkerMeter>
     ) -> [(route: String, meters: [RouteMeter])] {

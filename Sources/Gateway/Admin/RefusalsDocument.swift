@@ -8,7 +8,7 @@ import Judgement
 enum RefusalsDocument {
     static let format: Int64 = 1
 
-    /// All of them, the newest first.
+    /// All refusals, the newest first.
     static func list(_ hub: Hub) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -25,13 +25,13 @@ enum RefusalsDocument {
         return writer.finish().readable.array
     }
 
-    /// The newest first.
+    /// The records, the newest first.
     static func records(_ hub: Hub) -> [RefusalRecord] {
         RecentRefusals.merged(hub.refusals.map(\.records)).reversed()
     }
 
-    /// The one of a request; nil where it is not known, or not any more. Every worker's list is
-    /// searched, which hold more than is shown.
+    /// The refusal of a request; nil if it is not known any more. Every worker's list is searched;
+    /// together they hold more refusals than the document shows.
     static func one(_ requestID: [UInt8], _ hub: Hub) -> [UInt8]? {
         let found = hub.refusals.lazy.flatMap(\.records)
             .filter { $0.requestID.elementsEqual(requestID) }

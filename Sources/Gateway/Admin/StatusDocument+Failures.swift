@@ -2,7 +2,7 @@ import JSON
 import Telemetry
 
 extension StatusDocument {
-    /// What failed in apps within a range, most often first.
+    /// The failures that apps reported within a range, the most frequent first.
     func failureCauses(_ range: HistoryRange) -> [(name: FailureCause, count: UInt64)] {
         let counts = history.failureCauses.names.map { name in
             (name, history.failureCauses.sums(name, range, at: history.minute)[0])
@@ -19,7 +19,7 @@ extension StatusDocument {
             .sorted { $0.count > $1.count }
     }
 
-    /// The sums alone: by slot, with every name, they would be most of the document.
+    /// Writes the sums alone: a count for each slot and name would be most of the document.
     func writeFailures(_ range: HistoryRange, _ writer: inout JSONWriter) {
         writer.beginObject("client_failures")
         writer.beginArray("causes")

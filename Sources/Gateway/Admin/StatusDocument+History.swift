@@ -3,7 +3,7 @@ import JSON
 import Judgement
 import Telemetry
 
-/// Counts of one thing over the slots of a range, by column.
+/// The counts of one object over the slots of a range, by column.
 private struct HistoryColumns {
     let slots: [ArraySlice<UInt32>]
 
@@ -25,8 +25,8 @@ extension JSONWriter {
         endArray()
     }
 
-    /// Writes how long things took: the 50th, 90th and 99th percentile of each slot in
-    /// milliseconds, null where there was none.
+    /// Writes durations: the 50th, 90th and 99th percentile of each slot in milliseconds, null for
+    /// a slot without any.
     fileprivate mutating func durations(_ snapshots: [HistogramSnapshot]) {
         array("count", snapshots.map { Int64(clamping: $0.count) })
         for (name, share) in [("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99)]
@@ -41,7 +41,7 @@ extension JSONWriter {
         }
     }
 
-    /// Writes the buckets that counted anything.
+    /// Writes the buckets that are not empty.
     fileprivate mutating func buckets(_ columns: HistoryColumns, from first: Int) {
         beginObject("buckets")
         for bucket in RequestBucket.allCases {

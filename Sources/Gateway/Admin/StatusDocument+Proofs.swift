@@ -4,7 +4,7 @@ import Policy
 import Settings
 
 extension StatusDocument {
-    /// Writes who would lose access if an issuer's tokens were not accepted any more.
+    /// Writes the requests that would be refused if an issuer's tokens were not accepted any more.
     func writeProofs(_ writer: inout JSONWriter) {
         writer.beginArray("proofs")
         for issuer in IssuerFigures.all(self) {

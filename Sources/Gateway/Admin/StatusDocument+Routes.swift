@@ -7,7 +7,7 @@ import KeyStore
 import Policy
 import Settings
 
-// Counts since the start, by what they are about.
+// Counts since the start, grouped by their subject.
 extension StatusDocument {
     func writeRoutes(_ writer: inout JSONWriter) {
         let meters = MetricsPage.meters(hub)

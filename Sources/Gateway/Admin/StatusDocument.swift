@@ -22,7 +22,7 @@ struct StatusDocument {
     let history: StatusHistory
     let verdict: StatusVerdict
 
-    /// Brings the history up to now.
+    /// Makes the document, after bringing the history up to date.
     init(_ hub: Hub, site: Site) {
         (self.hub, self.site) = (hub, site)
         instant = MonotonicInstant.now()
@@ -34,7 +34,7 @@ struct StatusDocument {
             StatusInspection(hub: hub, site: site, now: wall.seconds, history: history).problems)
     }
 
-    /// `range`: of the history, which is left out where it is nil.
+    /// The document as JSON. `range`: the range of the history, which is left out if it is nil.
     func json(_ range: HistoryRange?) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()

@@ -9,7 +9,7 @@ import Settings
 import TLS
 import Telemetry
 
-// What stands on the page without a script: all that it shows with one, but for what was when.
+// The page without a script shows all that it shows with one, except for the course over time.
 extension StatusPage {
     static func routes(_ document: StatusDocument) -> String {
         let buckets = RequestBucket.allCases
@@ -221,7 +221,7 @@ extension StatusPage {
 
     // MARK: the last hour
 
-    /// What the charts show, summed over the hour.
+    /// The sums of the charts over the last hour.
     static func lastHour(_ document: StatusDocument) -> String {
         let history = document.history
         typealias Column = StatusHistory.GatewayColumn
@@ -260,7 +260,7 @@ extension StatusPage {
             ["of", "measured", "half within", "90% within", "99% within"], rows.compactMap(\.self))
     }
 
-    /// Nil if nothing was measured.
+    /// A row of percentiles; nil if nothing was measured.
     private static func row(
         _ name: String, _ counts: ArraySlice<UInt64>, _ bounds: HistogramBounds
     ) -> [String]? {
@@ -273,6 +273,7 @@ extension StatusPage {
             }
     }
 
-    /// Without a script there is no search either: the first screens of them.
+    /// The number of refusals on the page: without a script there is no search, so only the first
+    /// screens of them.
     private static let refusalCountMax = 50
 }

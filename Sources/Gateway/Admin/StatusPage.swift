@@ -1,9 +1,10 @@
 import EventLoop
 
-/// `/` of the admin listener: the state of things as plain tables, which the script replaces by the
-/// live page. Without the script they are true when they are loaded.
+/// `/` of the admin listener: the gateway's state as plain tables, which the script replaces by the
+/// live page. Without the script they show the state at the time of loading.
 enum StatusPage {
-    /// Nothing from elsewhere, nothing inline, and no way for a script to turn text into markup.
+    /// Nothing may be loaded from elsewhere, nothing is inline, and no script can turn text into
+    /// markup.
     static let contentSecurityPolicy = """
         default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
         img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
@@ -73,7 +74,7 @@ enum StatusPage {
             """
     }
 
-    /// What operators and strangers write must not become markup.
+    /// Escapes text of operators and strangers, which must not become markup.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -83,7 +84,8 @@ enum StatusPage {
             case ">": result += "&gt;"
             case "\"": result += "&quot;"
             case "'": result += "&#39;"
-            // HTML has no text for most of these, nor for what turns the direction of a line.
+            // HTML has no text for most of these characters, nor for those that turn the direction
+            // of a line.
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{202A}"..."\u{202E}",
                 "\u{2066}"..."\u{2069}":
                 result += "\u{FFFD}"

@@ -1,13 +1,13 @@
-/// Something that an operator should know of, and what to do about it.
+/// A problem that an operator should know of, and what to do about it.
 struct StatusProblem {
-    /// How urgent it is, the worst last.
+    /// The urgency of a problem, the worst last.
     enum Level: Int, Comparable {
         case ok
         /// Nothing is wrong, but the operator has chosen something that should not be forgotten.
         case note
         /// Requests are served, but an operator should look.
         case warning
-        /// Requests are refused, or pass that should not.
+        /// Requests are refused, or requests pass that should not.
         case error
 
         var name: StaticString {
@@ -22,8 +22,8 @@ struct StatusProblem {
         static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// A word for programs that does not change. docs/operations/status.md has all of them, with
-    /// the alarms that mean the same.
+    /// The stable name of a problem, for programs. docs/operations/status.md lists all of them,
+    /// with the alarms that mean the same.
     enum Name: String, CaseIterable {
         case storeDown = "store_down"
         case revocationsUnheard = "revocations_unheard"
@@ -70,9 +70,9 @@ struct StatusProblem {
 
     let level: Level
     let name: Name
-    /// A sentence: what is the matter.
+    /// A sentence that says what is wrong.
     let text: String
-    /// A sentence: what to do.
+    /// A sentence that says what to do.
     let remedy: String
 
     init(_ level: Level, _ name: Name, _ text: String, _ remedy: String) {
@@ -80,25 +80,27 @@ struct StatusProblem {
     }
 }
 
-/// All that is the matter, and the sentence that begins the status page.
+/// All problems, and the sentence that begins the status page.
 struct StatusVerdict {
-    /// The worst first.
+    /// The problems, the worst first.
     let problems: [StatusProblem]
 
     init(_ problems: [StatusProblem]) {
-        // Of two that are as bad, the one that was found first: they are in the order of causes.
+        // Of two equally bad ones the one that was found first comes first: they are in the order
+        // of causes.
         self.problems = problems.enumerated()
             .sorted { ($1.element.level, $0.offset) < ($0.element.level, $1.offset) }
             .map(\.element)
     }
 
-    /// Never a note: with nothing but those, everything is in order.
+    /// The level of the headline; never a note, because with nothing but notes everything is in
+    /// order.
     var level: StatusProblem.Level { headline?.level ?? .ok }
 
-    /// What the sentence is about; nil if everything is in order.
+    /// The problem of the first sentence; nil if everything is in order.
     var headline: StatusProblem? { problems.first { $0.level > .note } }
 
-    /// What stands below the sentence.
+    /// The problems below the first sentence.
     var others: ArraySlice<StatusProblem> { problems.dropFirst(headline == nil ? 0 : 1) }
 
     var sentence: String {

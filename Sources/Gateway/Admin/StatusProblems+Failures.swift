@@ -1,6 +1,6 @@
 import Telemetry
 
-/// What the failures that apps report have in common, by the bounds of the alarms
+/// Finds what apps' reports of failures have in common, by the bounds of the alarms
 /// `SallyportAppleDown`, `SallyportBuildBroken` and `SallyportKeysDying`.
 extension StatusInspection {
     var clientFailures: [StatusProblem] { appleDown + buildsBroken + keysDying }
@@ -61,8 +61,8 @@ extension StatusInspection {
             }
     }
 
-    /// Codes that a device gives where the build is wrong. Not those of the network, of Apple's
-    /// servers and of keys that are gone.
+    /// The codes that a device gives if the build is wrong. Codes of the network, of Apple's
+    /// servers and of lost keys are not among them.
     private static let buildCodes: Set<FailureReport.Code> = [
         .unsupported, .featureUnsupported, .invalidInput, .unknownSystemFailure, .refused,
     ]
@@ -91,12 +91,12 @@ extension StatusInspection {
         count > Self.failureCountMin && count > Self.unusualFactor * usual
     }
 
-    /// One address cannot have so many counted (``ClientFailures/rateLimit``).
+    /// More than one address can have counted (``ClientFailures/rateLimit``).
     private static let failureCountMin: UInt64 = 20
-    /// More than the busiest hour of a day differs from its average, even on a day of releases.
+    /// The busiest hour of a day differs less from its average, even on a day of releases.
     private static let unusualFactor: UInt64 = 10
     private static let fiveMinutesOfDay: UInt64 = 288
-    /// Slots of a minute, the one that is not over yet among them.
+    /// The number of slots of a minute, including the current one.
     private static let recentSlotCount = 5
 }
 

@@ -4,7 +4,7 @@ import Judgement
 import Policy
 import Settings
 
-// What was counted in the last hour.
+// Problems in the counts of the last hour.
 extension StatusInspection {
     private func lastHour(_ column: StatusHistory.GatewayColumn) -> UInt64 {
         history.gateway.sums(StatusHistory.whole, .hour, at: history.minute)[column.rawValue]
@@ -16,7 +16,7 @@ extension StatusInspection {
         (ownFailures + othersFailures).filter { lastHour($0.0) > 0 }.map(\.1)
     }
 
-    /// What went wrong in the gateway, and on its machine.
+    /// The failures of the gateway itself, and of its machine.
     private var ownFailures: [Counted] {
         [
             (
@@ -59,7 +59,7 @@ extension StatusInspection {
         ]
     }
 
-    /// What went wrong elsewhere.
+    /// The failures of other parties.
     private var othersFailures: [Counted] {
         [
             (
@@ -131,13 +131,13 @@ extension StatusInspection {
         }
     }
 
-    /// Routes and versions with a share of bad proofs that is no accident.
+    /// Routes and versions with so large a share of bad proofs that it is no accident.
     var proofs: [StatusProblem] {
         routeProofs + versionProofs
     }
 
     private var routeProofs: [StatusProblem] {
-        // Keys enrol at an endpoint.
+        // Keys enrol at an endpoint, not at a route.
         let names = site.settings.routes.map(\.name) + AppEndpoint.allCases.map(\.routeName)
         return names.flatMap { name -> [StatusProblem] in
             let sums = history.routes.sums(name, .hour, at: history.minute)
@@ -188,12 +188,13 @@ extension StatusInspection {
             }
     }
 
-    /// Whether `part` is more than so many percent of enough requests to tell.
+    /// True if `part` is more than `percent` percent of `whole`, and `whole` is large enough to
+    /// tell.
     private static func isMuch(_ part: UInt64, of whole: UInt64, percent: UInt64) -> Bool {
         whole >= requestCountMin && part * 100 > whole * percent
     }
 
-    /// A share of fewer says nothing.
+    /// The number of requests below which a share says nothing.
     private static let requestCountMin: UInt64 = 50
 
     var receipts: [StatusProblem] {

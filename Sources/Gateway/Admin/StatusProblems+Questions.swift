@@ -1,8 +1,9 @@
 import Judgement
 
-/// What proxies asked at check listeners and were not told.
+/// Finds questions of proxies at check listeners that could not be answered.
 extension StatusInspection {
-    /// The calls themselves were at fault, as all are of a proxy that is wrongly configured.
+    /// The problem of calls that were themselves at fault, as all calls of a misconfigured proxy
+    /// are.
     var questions: [StatusProblem] {
         let details = hub.refusals.flatMap(\.records).compactMap { record -> String? in
             guard record.decision == .refused, record.seconds > now - 3600,
@@ -15,7 +16,7 @@ extension StatusInspection {
         return [
             StatusProblem(
                 .warning, .checkRefused,
-                // The lists have room for so many.
+                // The lists hold only so many.
                 "At least \(details.count) questions at check listeners could not be answered in "
                     + "the last hour (\(kinds)).",
                 "Compare check.dialect and check.from with the proxy's configuration.")

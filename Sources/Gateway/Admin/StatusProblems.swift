@@ -6,8 +6,8 @@ import KeyStore
 import Policy
 import Settings
 
-/// Finds what is the matter now. The same bounds hold as for the alarms in `deploy/prometheus`, of
-/// which docs/operations/status.md names those that mean the same.
+/// Finds the problems of this moment, by the bounds of the alarms in `deploy/prometheus`.
+/// docs/operations/status.md names the alarms that mean the same.
 struct StatusInspection {
     let hub: Hub
     let site: Site
@@ -16,8 +16,8 @@ struct StatusInspection {
     let history: StatusHistory
 
     var problems: [StatusProblem] {
-        // Of several of one level the first heads the page: what is always so comes last.
-        // What the gateway itself refused is among the errors of the routes, and comes before them.
+        // The first of several of one level heads the page, so what is always the case comes last.
+        // Refusals of the gateway itself are among the errors of the routes, and come before them.
         life + stores + revocations + registryLog + issuers + certificates + reload + upstreams
             + failures
             + upstreamFailures + serverErrors + rollouts + questions + clientFailures + floors
@@ -84,7 +84,7 @@ struct StatusInspection {
         ]
     }
 
-    /// Issuers whose keys could not be fetched the last time, or never were.
+    /// Issuers whose keys could not be fetched the last time, or never.
     private var issuers: [StatusProblem] {
         site.settings.proofs.compactMap { proof in
             guard let place = IssuerKeyRegister.Place(proof) else { return nil }
@@ -183,10 +183,10 @@ struct StatusInspection {
         return ": " + Self.sentence(String(message.dropFirst(prefix.count)))
     }
 
-    /// Counters that are in memory alone.
+    /// The problem of counters that are in memory alone.
     private var floors: [StatusProblem] {
         let counts = hub.logs.eventCounts
-        // The two take turns.
+        // The two events alternate.
         guard counts["floors_unkept"] ?? 0 > counts["floors_kept"] ?? 0 else { return [] }
         return [
             StatusProblem(
@@ -208,7 +208,7 @@ struct StatusInspection {
         }
     }
 
-    /// What is not for production, or not for long.
+    /// Settings that are not for production, or not for long.
     private var exceptions: [StatusProblem] {
         var found: [StatusProblem] = []
         let places = site.settings.detailedPlaces
@@ -283,7 +283,7 @@ struct StatusInspection {
         }
     }
 
-    /// A sentence of what may end without its full stop.
+    /// `text` as a sentence: with a full stop at the end if it has none.
     private static func sentence(_ text: String) -> String {
         let line = text.split(separator: "\n").joined(separator: "; ")
         return line.hasSuffix(".") || line.hasSuffix("?") ? line : line + "."

@@ -6,22 +6,22 @@ import Policy
 import Settings
 import Telemetry
 
-/// Carries what the meters have counted into the history.
+/// Copies the counts of the meters into the history.
 enum StatusSampler {
-    /// A look at every counter, much as a scrape takes; a tenth of a minute is accurate enough for
-    /// slots of one.
+    /// The time between two samples. A sample reads every counter, much as a scrape does. A tenth
+    /// of a minute is accurate enough for slots of a minute.
     static let interval = Duration.seconds(6)
 
     static func sample(_ hub: Hub, at now: MonotonicInstant) {
         let gateway = gatewayCounters(hub)
-        // The history does not tell of operators.
+        // Requests of operators are not part of the history.
         let routes = MetricsPage.meters(hub.workerMeters).map {
             ($0.route, counters(of: $0.meters))
         }
         let versions = versionCounters(hub)
         let upstreams = upstreamCounters(hub)
         let stores = storeCounters(hub)
-        // One that takes no connection counts a failure and no request.
+        // A server that accepts no connection counts a failure but no request.
         let servers = ServerFigures.all(hub).map {
             (server: $0.remembered, count: $0.requestCount &+ $0.failureCount)
         }
@@ -38,7 +38,7 @@ enum StatusSampler {
             }
             for (name, counters) in stores { history.stores.take(name, counters, at: minute) }
             history.servers.take(servers, at: seconds)
-            // First, so that new names find the room of those that have given way.
+            // First, so that new names find the room of those that were dropped.
             history.failureCauses.keep(Set(failures.causes.keys))
             history.failureVersions.keep(Set(failures.versions.keys))
             for (name, count) in failures.causes {
@@ -169,7 +169,7 @@ enum StatusSampler {
 }
 
 extension Reason {
-    /// As the alarm SallyportInvalidProofs has them.
+    /// The reasons of the alarm SallyportInvalidProofs.
     fileprivate static let invalidProofs: [Reason] = [
         .attestationInvalid, .assertionInvalid, .keyUnknown,
     ]
@@ -184,17 +184,17 @@ extension Reason {
 }
 
 extension RouteMeter {
-    /// Whatever was decided for that reason.
+    /// The count of a reason, whatever was decided for it.
     fileprivate func count(_ reason: Reason) -> UInt64 {
         Decision.allCases.reduce(0) { $0 &+ count($1, reason) }
     }
 
-    /// What the gateway refused.
+    /// The number of requests that the gateway refused.
     var gatewayRefusalCount: UInt64 {
         Reason.allCases.filter(\.isOfGateway).reduce(0) { $0 &+ count(.refused, $1) }
     }
 
-    /// What the route found wrong and would refuse if it enforced for everybody.
+    /// The number of requests that the route would have refused if it enforced for all clients.
     var wouldBeRefusedCount: UInt64 {
         RequestBucket.allCases.reduce(0) { sum, bucket in
             guard bucket.isJudged, !bucket.isGood else { return sum }

@@ -1,12 +1,13 @@
 import Synchronization
 
-/// How many refused requests were kept, for metrics. Any thread adds.
+/// The numbers of refused requests that were kept or not, for metrics. Any thread adds.
 final class CaptureCounts: Sendable {
     enum Outcome: String, CaseIterable {
         case kept
-        /// More a second than are kept, or more bytes than all files may have.
+        /// There were more in a second than are kept, or the file would be larger than all may be
+        /// together.
         case skipped
-        /// The disk did not take it.
+        /// The disk did not take the file.
         case failed
     }
 

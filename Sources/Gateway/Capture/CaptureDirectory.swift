@@ -1,11 +1,11 @@
 import EventLoop
 import Settings
 
-/// A directory of files that are named by their time: a bounded number of bounded bytes, of which
-/// the oldest go first. For one thread, which may wait for the disk.
+/// A directory of files that are named by their time, bounded in number and bytes; the oldest are
+/// deleted first. For one thread, which may wait for the disk.
 struct CaptureDirectory {
     let settings: CaptureSettings
-    /// In order of age, the oldest first.
+    /// The files, the oldest first.
     private var files: [(path: String, byteCount: Int)] = []
     private var byteCount = 0
     private let fileCountMax: Int
@@ -13,7 +13,7 @@ struct CaptureDirectory {
     /// More than a person looks through, and few enough to be listed in a moment.
     static let fileCountMax = 10_000
 
-    /// Makes the directory where it is missing.
+    /// Makes the directory if it is missing.
     init(
         _ settings: CaptureSettings, fileCountMax: Int = fileCountMax
     ) throws(IOError) {
@@ -23,7 +23,8 @@ struct CaptureDirectory {
         try list()
     }
 
-    /// False for what is larger than all files may be together.
+    /// Writes a file. False, and nothing is written, if it is larger than all files may be
+    /// together.
     @discardableResult
     mutating func keep(_ name: String, _ bytes: [UInt8]) throws(IOError) -> Bool {
         guard bytes.count <= settings.byteCountMax else { return false }
@@ -39,9 +40,10 @@ struct CaptureDirectory {
         guard files.count >= fileCountMax || byteCount + newCount > settings.byteCountMax else {
             return
         }
-        // Another gateway, that this one replaces, may write here too, and people remove files.
+        // Another gateway, which this one replaces, may write here too, and people remove files.
         try list()
-        // A tenth more than is needed, so that not every file has the directory listed again.
+        // Deletes a tenth more than is needed, so that not every file has the directory listed
+        // again.
         let countMax = fileCountMax - max(1, fileCountMax / 10)
         let bytesMax = settings.byteCountMax - max(newCount, settings.byteCountMax / 10)
         var removedCount = 0
@@ -56,7 +58,7 @@ struct CaptureDirectory {
         files.removeFirst(removedCount)
     }
 
-    /// Looks what is there; what a crash left half written goes.
+    /// Lists the files. Deletes what a crash left half written.
     private mutating func list() throws(IOError) {
         files = []
         byteCount = 0

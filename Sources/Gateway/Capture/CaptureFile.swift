@@ -1,9 +1,10 @@
 import Bytes
 import Crypto
 
-/// The names of the files in `capture.directory`: when, and for which request.
+/// The names of the files in `capture.directory`, made of the time and the request.
 package enum CaptureFile {
-    /// A proxy's request id may hold what no file's name should, so its hash stands for it.
+    /// The name of a file. A hash stands for the request id, because a proxy's id may hold
+    /// characters that no file name should.
     package static func name(milliseconds: Int64, requestID: String) -> String {
         let digits = String(max(0, milliseconds))
         let zeros = String(repeating: "0", count: max(0, timeDigitCount - digits.count))
@@ -19,7 +20,7 @@ package enum CaptureFile {
         return "-" + digits.joined() + ".json"
     }
 
-    /// Whether a name is one of these. Other files in the directory are left alone.
+    /// True if a name is one of these. Other files in the directory are left alone.
     package static func isName(_ name: some StringProtocol) -> Bool {
         let bytes = Array(name.utf8)
         guard bytes.count == timeDigitCount + 1 + 32 + 5, bytes[timeDigitCount] == 0x2D,
@@ -32,7 +33,7 @@ package enum CaptureFile {
             }
     }
 
-    /// Names in order of time are in order of text, until the year 33658.
+    /// With so many digits, names in order of time are in order of text, until the year 33658.
     private static let timeDigitCount = 15
     /// The largest file that is read: a request body and its base64, with room to spare.
     package static let byteCountMax = 4 << 20

@@ -3,8 +3,8 @@ import EventLoop
 import Settings
 import Synchronization
 
-/// Keeps what was refused (`capture`), on a thread of its own: no worker waits for the disk, and
-/// nothing depends on whether it works.
+/// Keeps refused requests (`capture`) on a thread of its own: no worker waits for the disk, and
+/// nothing depends on whether writing works.
 final class CaptureWriter: @unchecked Sendable {
     private enum Message: Sendable {
         case begin(CaptureSettings)
@@ -12,7 +12,7 @@ final class CaptureWriter: @unchecked Sendable {
         case close
     }
 
-    /// How many were admitted in which second.
+    /// The number of refusals that were admitted in the current second.
     private struct Pace {
         var second: UInt64 = 0
         var count = 0
@@ -25,12 +25,12 @@ final class CaptureWriter: @unchecked Sendable {
     /// Used only by the control thread, which makes and closes the writer.
     private let thread: Thread
 
-    /// Strangers bring about as many as they like; a few a second show every cause.
+    /// The most refusals of a second. Strangers can cause any number; a few show every cause.
     static let countPerSecondMax = 10
-    /// Those of some seconds in which the disk takes nothing.
+    /// The most refusals that wait: those of some seconds in which the disk takes nothing.
     private static let queueCountMax = 64
 
-    /// What waits for the thread.
+    /// The number of refusals that wait for the thread.
     private final class QueuedCount: Sendable {
         let value = Atomic(0)
     }
@@ -59,7 +59,7 @@ final class CaptureWriter: @unchecked Sendable {
         }
     }
 
-    /// Whether another one may be kept now; to be asked before anything is copied for it.
+    /// True if another refusal may be kept now. To be asked before anything is copied for it.
     func admits(at now: MonotonicInstant) -> Bool {
         let second = now.nanoseconds / 1_000_000_000
         let isAdmitted = pace.withLock { pace in
@@ -71,11 +71,11 @@ final class CaptureWriter: @unchecked Sendable {
         return isAdmitted
     }
 
-    /// Has the directory opened, and the event log told whether refusals are kept there from now
-    /// on. Never waits; a thread that is far behind has other things to tell.
+    /// Has the directory opened, and the event log told if refusals are kept there from now on.
+    /// Never waits; a thread that is far behind has other problems to report.
     func begin(_ settings: CaptureSettings) { _ = mailbox.post(.begin(settings)) }
 
-    /// Has it written, unless the thread is far behind. Never waits.
+    /// Has the refusal written, unless the thread is far behind. Never waits.
     func keep(_ refusal: CapturedRefusal, _ settings: CaptureSettings) {
         let count = queued.value.wrappingAdd(1, ordering: .relaxed).newValue
         if count <= Self.queueCountMax, mailbox.post(.keep(refusal, settings)) { return }
@@ -83,13 +83,13 @@ final class CaptureWriter: @unchecked Sendable {
         queued.value.wrappingSubtract(1, ordering: .relaxed)
     }
 
-    /// Writes what was taken, then ends the thread. A file system that does not answer is not
-    /// waited for.
+    /// Writes the refusals that were taken, then ends the thread. A file system that does not
+    /// answer is not waited for.
     func close() {
         if mailbox.post(.close) { thread.join(within: .seconds(10)) }
     }
 
-    /// What the thread does.
+    /// The work of the thread.
     private struct Keeper {
         let log: LogWriters
         let counts: CaptureCounts
@@ -102,7 +102,7 @@ final class CaptureWriter: @unchecked Sendable {
         }
 
         mutating func begin(_ settings: CaptureSettings) {
-            // Also one that was opened long ago: it is looked at as it is now.
+            // Also a directory that was opened long ago, so that its present state is read.
             directory = nil
             do throws(IOError) {
                 try open(settings)
@@ -121,7 +121,7 @@ final class CaptureWriter: @unchecked Sendable {
                 let isKept = try directory?.keep(refusal.fileName, refusal.json) ?? false
                 counts.add(isKept ? .kept : .skipped)
             } catch {
-                // It may have been removed, and may be there again by the next one.
+                // The directory may have been removed, and may be there again by the next refusal.
                 directory = nil
                 counts.add(.failed)
                 tell("a refused request was not kept: \(error)")

@@ -2,8 +2,8 @@ import Bytes
 import EventLoop
 import JSON
 
-/// What a request that was refused, or would have been, brought to prove itself: all that
-/// `sallyport explain request` needs to take it apart.
+/// The proof of a request that was refused, or would have been: all that `sallyport explain
+/// request` needs to take it apart.
 struct CapturedRefusal: Sendable {
     enum Kind: String {
         case attestation
@@ -16,7 +16,7 @@ struct CapturedRefusal: Sendable {
     let reason: String
     let detail: String?
     var route: String?
-    /// The request line, where it was compared with what was signed.
+    /// The request line, if it was compared with what was signed.
     var method: [UInt8]?
     var target: [UInt8]?
 
@@ -24,7 +24,7 @@ struct CapturedRefusal: Sendable {
     var assertion: [UInt8]?
     var clientData: [UInt8]?
     var keyID: [UInt8]?
-    /// What the assertion signs in the shape `body`.
+    /// The digest of the body, which the assertion signs in the shape `body`.
     var bodySHA256: Bytes32?
     /// The key that the assertion was checked with, as an X9.63 point.
     var publicKey: [UInt8]?
@@ -45,14 +45,14 @@ struct CapturedRefusal: Sendable {
         self.detail = detail
     }
 
-    /// The file's name, by which it is found and its age is known.
+    /// The name of the file, which holds the request's hash and the time.
     var fileName: String {
         CaptureFile.name(
             milliseconds: time.seconds * 1000 + Int64(time.nanoseconds) / 1_000_000,
             requestID: requestID)
     }
 
-    /// One JSON object, with what was received in base64.
+    /// The refusal as one JSON object, with received bytes in base64.
     var json: [UInt8] {
         var text = ByteBuffer(capacity: 32)
         WallClock.appendTimestamp(seconds: time.seconds, nanoseconds: time.nanoseconds, to: &text)

@@ -3,8 +3,8 @@ import EventLoop
 /// Reports that the configuration's files have changed. It has a thread of its own, so that a disk
 /// that does not answer delays nothing else.
 ///
-/// It looks at the files again and again rather than have the kernel tell it: that works on every
-/// file system, and through links of which any part is replaced.
+/// It looks at the files again and again instead of asking the kernel to tell it: that works on
+/// every file system, and with links of which any part is replaced.
 final class FileWatcher {
     private let commands: Mailbox<Command>
 
@@ -31,11 +31,12 @@ final class FileWatcher {
 
     func stop() { _ = commands.post(.stop) }
 
-    /// How long files must be at rest before they are read: longer than most take to be written.
+    /// The time for which files must be at rest before they are read: longer than writing most of
+    /// them takes.
     private static let tick = Duration.seconds(1)
 }
 
-/// Decides when files that have changed are to be read again: once they stay as they are.
+/// Decides when changed files are to be read again: as soon as they stay as they are.
 struct FileLook {
     private var last: ConfigurationFiles.Stamps = [:]
     /// The changes that were reported already. They are not reported again.

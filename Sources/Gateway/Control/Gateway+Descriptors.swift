@@ -1,6 +1,6 @@
 extension Gateway {
-    /// Tells where limits and configuration disagree: connections wait then that the settings would
-    /// let in.
+    /// Has the event log say if the limit of open files is too low for the configuration:
+    /// connections that the settings would let in have to wait then.
     func examineDescriptors() {
         let demand = DescriptorDemand(of: currentSite.settings)
         if let shortage = demand.shortage(under: hub.descriptors.limit) {

@@ -1,7 +1,7 @@
 import EventLoop
 import Settings
 
-/// Settings that are not for production, or not for long: each start and reload names them.
+/// Reports settings that are not for production, or not for long, at each start and reload.
 extension Gateway {
     func announceExceptions() {
         let settings = site.settings
@@ -17,7 +17,7 @@ extension Gateway {
         }
     }
 
-    /// Has a thread ready where `settings` keep what was refused. It stays until the gateway stops.
+    /// Starts the capture thread if `settings` keep refusals. It stays until the gateway stops.
     func prepareCapture(_ settings: Settings) throws {
         guard settings.capture != nil, hub.captureWriter.withLock({ $0 == nil }) else { return }
         let writer = try CaptureWriter(log: hub.logs)

@@ -1,12 +1,12 @@
 import EventLoop
 import Settings
 
-/// Names of upstream servers are resolved on a thread of their own, at the start too.
+/// Resolves the names of upstream servers on a thread of their own, at the start too.
 extension Gateway {
     /// How long a start waits for names. Servers without an address are down until they have one.
     private static let patience = Duration.seconds(5)
 
-    /// Asks for names from now on, where `settings` have any.
+    /// Resolves names from now on, if `settings` have any.
     func startNameRefresher(for settings: Settings) throws {
         guard nameRefresher == nil,
             settings.upstreams.contains(where: { $0.servers.contains(where: \.endpoint.isName) })

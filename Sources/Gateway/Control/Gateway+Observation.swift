@@ -6,9 +6,9 @@ import KeyStore
 import OTLP
 import Settings
 
-/// What the control thread does for those who watch the gateway from elsewhere.
+/// The control thread's work for operators who watch the gateway from elsewhere.
 struct Observation {
-    /// Blocks. Nil where keys are not counted.
+    /// Counts the keys of the registry; blocks. Nil if keys are not counted.
     let countKeys: (@Sendable () -> [KeyCount]?)?
     fileprivate var keyCountRefresher: KeyCountRefresher?
     fileprivate(set) var exporter: OTLPExporter?
@@ -34,7 +34,7 @@ extension Gateway {
         observation.exporter = exporter
     }
 
-    /// The spans of the last requests and the last counts go out before the process ends.
+    /// Sends the spans of the last requests and the last counts before the process ends.
     func finishExports(_ whenOver: @escaping () -> Void) {
         guard let exporter = observation.exporter else { return whenOver() }
         exporter.finish(whenOver)

@@ -3,12 +3,12 @@ import Crypto
 import EventLoop
 import Settings
 
-/// What another thread has made ready for a reload, so that the control thread waits for no disk
-/// and no name server.
+/// The part of a reload that another thread has prepared, so that the control thread waits for no
+/// disk and no name server.
 struct PreparedReload: Sendable {
     let configuration: LoadedConfiguration
     let servers: ResolvedServers
-    /// The names that listeners are bound to.
+    /// The addresses that the names of listeners stand for.
     let binds: [Endpoint: Result<SocketAddress, IOError>]
 
     init(_ configuration: LoadedConfiguration, hub: Hub) throws(ConfigurationFailure) {
@@ -25,9 +25,9 @@ struct PreparedReload: Sendable {
 
 /// The state of reloads.
 struct Reload {
-    /// Under way on a thread of its own.
+    /// The preparation, under way on a thread of its own.
     var call: BlockingCall<Result<PreparedReload, ConfigurationFailure>>?
-    /// Asked for once more meanwhile.
+    /// True if another reload was asked for meanwhile.
     var isDue = false
     /// The files whose change causes a reload; nil if only SIGHUP does.
     let watchedFiles: ConfigurationFiles?
@@ -36,8 +36,8 @@ struct Reload {
     init(watchedFiles: ConfigurationFiles?) { self.watchedFiles = watchedFiles }
 }
 
-/// SIGHUP, or files that changed: everything is prepared, then everything is put in force, or
-/// nothing.
+/// Reloads at SIGHUP, or if files have changed: everything is prepared, then either everything or
+/// nothing is put in force.
 extension Gateway {
     func beginReload() {
         guard let control else { return }
@@ -105,7 +105,7 @@ extension Gateway {
             level: "error", "reload_failed", "the old configuration stays: \(failure)")
     }
 
-    /// Takes the new configuration whole, or throws why not and has changed nothing.
+    /// Puts the whole new configuration in force, or throws the reason why not and changes nothing.
     private func take(_ prepared: PreparedReload) throws {
         let settings = prepared.configuration.settings
         let next = try Site(

@@ -26,7 +26,8 @@ extension Gateway {
         controller.whenSettled {}
     }
 
-    /// Until the registry is read, a reload changes nothing about how far a route goes.
+    /// Keeps the shares over a reload. Until the registry is read, a reload does not change the
+    /// share of a route.
     func keepShares(of old: Site, in next: Site) {
         for (route, share) in zip(next.settings.routes, next.rollouts) {
             guard let share, share.percent == nil,

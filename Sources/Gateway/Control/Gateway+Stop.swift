@@ -1,7 +1,7 @@
 import EventLoop
 import Settings
 
-/// SIGTERM and SIGINT: the gateway is not ready any more, and then drains.
+/// Stops at SIGTERM and SIGINT: the gateway is not ready any more, and then drains.
 extension Gateway {
     func stop() {
         guard !hub.health.isDraining else { return hurry() }

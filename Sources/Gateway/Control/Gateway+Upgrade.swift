@@ -2,15 +2,15 @@ import Background
 import EventLoop
 import Settings
 
-/// How far a gateway is on its way to another program.
+/// The progress of a gateway's replacement by another program.
 struct Upgrade {
     enum Step {
         case none
-        /// The next program is asked whether it takes the configuration.
+        /// The next program is asked if it accepts the configuration.
         case checking
-        /// Everything is served; connections end with their next answer.
+        /// All clients are served; each connection ends with its next answer.
         case retiring
-        /// No connection is taken; what is in flight ends.
+        /// No connection is accepted any more; requests in flight end.
         case handingOver
     }
 
@@ -19,9 +19,9 @@ struct Upgrade {
     var timer: Timer?
 }
 
-/// SIGUSR2: another program takes the place of this one, in the same process and with the same
-/// listening sockets. From the moment when no connection is taken any more until the next program
-/// takes them they wait in the kernel, so none is refused; and the stores have one owner.
+/// Hands over at SIGUSR2: another program takes the place of this one, in the same process and with
+/// the same listening sockets. Connections that come in between wait in the kernel, so none is
+/// refused, and the stores have one owner at a time.
 extension Gateway {
     func beginUpgrade() {
         guard let control else { return }
@@ -64,7 +64,7 @@ extension Gateway {
         let timer = Timer(loop: control.loop) { [unowned self] in handOver() }
         let timeouts = currentSite.settings.timeouts
         let farewell = min(Self.farewell, timeouts.upgrade)
-        // Meanwhile everybody is served: later new connections would wait for them.
+        // All clients are served meanwhile: later new connections would wait for them.
         timer.schedule(after: hub.hasTunnels ? max(farewell, timeouts.tunnelDrain) : farewell)
         upgrade.timer = timer
     }
@@ -78,16 +78,17 @@ extension Gateway {
         for mailbox in workerMailboxes { _ = mailbox.post(.handOver(kept)) }
     }
 
-    /// The admin listeners go last. When the admin thread has ended, the control thread does.
+    /// Hands over the admin listeners, which go last. When the admin thread has ended, the control
+    /// thread does.
     func handOverControl() {
-        // From here on nothing here listens to signals: they wait for the next program.
+        // From here on no code here listens to signals: they wait for the next program.
         SignalWatch.hold()
         supervision?.lastBeat()
         control?.log.event(level: "info", "upgrading", "every worker has drained")
         _ = adminMailbox.post(.handOver(kept))
     }
 
-    /// Busy clients keep their connection for longer than they pause: so they are told with an
-    /// answer that it ends, and few find it closed under a request.
+    /// The time in which busy clients are told to close. They keep their connection for longer than
+    /// they pause, so an answer tells them that it ends, and few find it closed under a request.
     static let farewell = Duration.seconds(1)
 }

@@ -19,11 +19,11 @@ public final class Gateway {
     let reports: Mailbox<WorkerReport>
     private var reportReceiver: MailboxReceiver<WorkerReport>?
     private var runningCount = 0
-    /// In force, by worker.
+    /// The generation of the configuration that is in force, by worker.
     private var generations: [Int]
     private let supervisor: Supervisor
     private(set) var supervision: Supervision?
-    /// Blocks, and says why the next program cannot take over; nil where there is none.
+    /// Returns the reason why the next program cannot take over; blocks. Nil if there is no check.
     let checkUpgrade: (@Sendable () -> String?)?
     var upgrade = Upgrade()
     let kept = KeptListeners()
@@ -44,12 +44,12 @@ public final class Gateway {
     let configurationReader: ConfigurationReader
     var reload: Reload
 
-    /// `listeners`: those of `configuration`. `counters`: the store that its settings name.
-    /// `floors`: what was accepted before and may not be in the registry yet.
-    /// `version` is for the log. `reload` reads the configuration again.
-    /// `watching`: the files that a reload is for whenever they change. `checkUpgrade` blocks, and
-    /// says why the program that would replace this one cannot; nil where it can. `countKeys`
-    /// blocks, and counts the keys of the registry; nil if it does not answer. `administration`:
+    /// `listeners`: the listeners of `configuration`. `counters`: the store that its settings name.
+    /// `floors`: the counters that were accepted before and may not be in the registry yet.
+    /// `version` is for the log. `reload` reads the configuration again. `watching`: the files
+    /// whose change causes a reload. `checkUpgrade` blocks, and returns the reason why the program
+    /// that would replace this one cannot; nil if it can. `countKeys` blocks, and counts the keys
+    /// of the registry; nil if it does not answer. `administration`: for the admin API.
     /// for the admin API.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
@@ -89,7 +89,7 @@ public final class Gateway {
             ticketKeys: ticketKeys, rollouts: rolloutRegister, issuerKeys: hub.issuerKeys)
         reports = try Mailbox(countMax: Self.reportCountMax)
         mailboxes = try generations.map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
-        // Before any worker has a key in its cache: none keeps one that has changed unheard.
+        // Before any worker has a key in its cache, so that no change goes unheard.
         registry.onChange { [mailboxes, logs = hub.logs] change in
             if change == .replaced {
                 logs.event(
@@ -108,11 +108,11 @@ public final class Gateway {
     }
 
     /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks. Returns the open
-    /// listeners where another program is to take over (SIGUSR2): signals are held then, for the
-    /// next gateway to release, and the stores are closed.
+    /// listeners if another program is to take over (SIGUSR2): signals are held then, for the next
+    /// gateway to release, and the stores are closed.
     ///
-    /// Throws what keeps it from starting: a thread or a loop that cannot be made. Nothing was
-    /// served then.
+    /// Throws the reason why it cannot start: a thread or a loop that cannot be made. No request
+    /// was served then.
     public func run(_ stores: StoreLife? = nil) throws -> InheritedListeners? {
         defer {
             closeCapture()
@@ -211,7 +211,7 @@ public final class Gateway {
         }
     }
 
-    /// Either every worker and the admin thread run, or none does and the first one's failure is
+    /// Starts every worker and the admin thread. If one fails, none runs, and the first failure is
     /// thrown.
     private func startWorkers() throws {
         do {
@@ -287,7 +287,8 @@ public final class Gateway {
         }
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.hangUp) { [unowned self] in
-                // Whatever the configuration says now: the files may have been moved away.
+                // By the present paths, whatever the configuration says now: the files may have
+                // been moved away.
                 hub.logs.reopen(tellsSuccess: false)
                 beginReload()
             })
@@ -297,11 +298,11 @@ public final class Gateway {
             })
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.user2) { [unowned self] in beginUpgrade() })
-        // Held where this program has replaced another.
+        // Signals were held if this program has replaced another.
         SignalWatch.release()
     }
 
-    /// Another gateway, or the next program, goes on at once.
+    /// Stops renewing receipts, because another gateway, or the next program, goes on at once.
     func stopRenewing() { receipts?.stop() }
 
     private func workerStopped() {
@@ -351,24 +352,26 @@ public final class Gateway {
     }
 
     private static let userSweepInterval = Duration.seconds(600)
-    /// One end for each worker, and answers that come faster than they are read.
+    /// The most reports that wait: the end of each worker, and answers that come faster than they
+    /// are read.
     private static let reportCountMax = 1 << 16
     static let probeInterval = Duration.seconds(1)
-    /// Replies of stores must never be dropped: far above what may wait (`registryQueueCountMax`).
+    /// Replies of stores must never be dropped, so this is far above the number that may wait
+    /// (`registryQueueCountMax`).
     static let mailboxCountMax = 1 << 20
 }
 
-/// What the control thread does again and again, or later.
+/// The timers of the control thread.
 struct ControlTimers {
-    /// What is done again and again, for as long as the gateway runs.
+    /// The timers that repeat for as long as the gateway runs.
     var repeating: [Timer] = []
-    /// Tended with the stores.
+    /// Runs with the timer of the stores.
     var floorKeeper: FloorKeeper?
     /// Runs until a drain begins.
     var drainDelay: Timer?
 }
 
-/// Why a gateway does not run.
+/// The reason why a gateway does not run.
 public struct StartFailure: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
 

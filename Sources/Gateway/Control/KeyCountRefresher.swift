@@ -1,10 +1,10 @@
 import EventLoop
 import KeyStore
 
-/// Has the keys of the registry counted from time to time, on a thread of its own, for metrics. The
-/// control thread's.
+/// Has the keys of the registry counted from time to time for metrics, on a thread of its own.
+/// Belongs to the control thread.
 final class KeyCountRefresher {
-    /// Blocks. Nil where nothing is known.
+    /// Counts the keys; blocks. Nil if the registry does not answer.
     typealias Count = @Sendable () -> [KeyCount]?
 
     private let loop: EventLoop
@@ -24,7 +24,7 @@ final class KeyCountRefresher {
 
     private func begin() {
         startedAt = MonotonicInstant.now()
-        // Without a thread there is none this time.
+        // Without a thread there is no count this time.
         call = try? BlockingCall(name: "key-counts", loop: loop, count) { [unowned self] in end($0)
         }
         if call == nil { timer?.schedule(after: Self.intervalMin) }
@@ -32,7 +32,7 @@ final class KeyCountRefresher {
 
     private func end(_ counts: [KeyCount]?) {
         call = nil
-        // While the registry does not answer, what it held is still the best that is known.
+        // If the registry does not answer, the last count is still the best that is known.
         if let counts {
             let tally = KeyTally(counts: counts, countedAt: WallClock.now().seconds)
             hub.keyTally.withLock { $0 = tally }
@@ -42,6 +42,7 @@ final class KeyCountRefresher {
     }
 
     private static let intervalMin = Duration.seconds(30)
-    /// A count reads every record: at most a thousandth of the time goes to that.
+    /// The rest after a count, per its own duration: a count reads every record, so at most a
+    /// thousandth of the time goes to counting.
     private static let restPerWork = 1000
 }

@@ -1,7 +1,8 @@
 public import EventLoop
 public import Settings
 
-/// Which addresses the gateway listens on, and for whom; opens their sockets on the control thread.
+/// The addresses that the gateway listens on, and their audiences. Opens the sockets on the control
+/// thread.
 public final class Listeners {
     private struct Place: Hashable {
         let bind: Endpoint
@@ -10,21 +11,21 @@ public final class Listeners {
 
     private let workerCount: Int
     private var open: Set<Place> = []
-    /// The listeners of the start, until the workers are there to take them.
+    /// The listeners of the start, until the workers take them.
     private var initial: [[BoundListener]] = []
     private let inherited: InheritedListeners
-    /// Those of unix sockets that are not a service manager's.
+    /// The files of unix sockets that a service manager has not made.
     private var files: [Endpoint: SocketFile] = [:]
     /// Addresses at which workers may still have sockets that a reload dropped or moved, each with
     /// the generation of that reload.
     private var closing: [Endpoint: Int] = [:]
 
-    /// Binds every address of `settings` that is not among the inherited listeners, of which the
-    /// kernel accepts connections from now on.
+    /// Binds every address of `settings` that is not among the inherited listeners. The kernel
+    /// accepts connections there from now on.
     ///
-    /// The first thing that a start does, so that one which fails for an address in use has made
-    /// no file. Throws an `IOError` that names the address, or a failure that names the sockets of
-    /// the service manager which no setting asks for; nothing is left open then.
+    /// It is the first thing that a start does, so that a start which fails because an address is
+    /// in use has made no file. Throws an `IOError` that names the address, or a failure that names
+    /// the service manager's sockets that no setting asks for; nothing is left open then.
     public init(_ settings: Settings, inherited: InheritedListeners = InheritedListeners()) throws {
         workerCount = settings.workerCount
         self.inherited = inherited
@@ -37,11 +38,12 @@ public final class Listeners {
                     + "and no bind of listeners or admin: add it there, or drop its ListenStream "
                     + "(systemctl edit sallyport.socket)")
         }
-        // Of addresses that the configuration names no more.
+        // The listeners of addresses that the configuration does not name any more.
         inherited.close()
     }
 
-    /// After a start that failed: closes what no worker has been given, and removes its files.
+    /// Closes the listeners that no worker was given after a start that failed, and removes their
+    /// files.
     public func closeUnserved() {
         guard !initial.isEmpty else { return }
         initial = []
@@ -55,25 +57,26 @@ public final class Listeners {
         files = [:]
     }
 
-    /// The next program serves them, and removes their files.
+    /// Hands the files to the next program, which serves them and removes them.
     func handOverFiles(to next: InheritedListeners) {
         for file in files.values { next.own(file) }
         files = [:]
     }
 
-    /// The sockets of the start by thread, as ``bind(_:generation:names:)`` gives them; once.
+    /// The sockets of the start by thread, as ``bind(_:generation:names:)`` returns them. To be
+    /// called once.
     func takeInitial() -> [[BoundListener]] {
         defer { initial = [] }
         return initial
     }
 
-    /// One socket for each worker and app listener, and the admin thread's for the admin listeners;
-    /// none for the control thread, and none where the address is served already. Either all are
-    /// opened or none. The workers are to be told, and ``closed(upTo:)`` called when they have done
-    /// as told.
+    /// Binds one socket for each worker and app listener, and the admin thread's for the admin
+    /// listeners; none for the control thread, and none if the address is served already. Either
+    /// all are opened or none. The caller tells the workers, and calls ``closed(upTo:)`` when they
+    /// have done as told.
     ///
-    /// `names`: what those of `settings` stand for, so that nothing has to be resolved here; left
-    /// out at the start, which may block.
+    /// `names`: the addresses that the names in `settings` stand for, so that nothing has to be
+    /// resolved here; left out at the start, which may block.
     func bind(
         _ settings: Settings, generation: Int,
         names: [Endpoint: Result<SocketAddress, IOError>] = [:]
@@ -87,7 +90,8 @@ public final class Listeners {
         func open(_ context: ListenerContext, workers: Range<Int>) throws {
             let place = Place(bind: context.bind, isAdmin: context.isAdmin)
             all.insert(place)
-            // Of an address that another number of workers served there are more, or duplicates.
+            // If another number of workers served the address, there are more sockets, or
+            // duplicates.
             var descriptors = [Int32](repeating: -1, count: workers.count)
             if !served.contains(place) {
                 let address = try names[place.bind]?.get() ?? place.bind.socketAddress()
@@ -116,14 +120,14 @@ public final class Listeners {
         }
         for place in self.open.subtracting(all) {
             closing[place.bind] = generation
-            // Of a place that moves the file stays: only TCP ones do.
+            // The file of an address that moves stays: only TCP addresses move.
             files.removeValue(forKey: place.bind)?.remove()
         }
         self.open = all
         return bound
     }
 
-    /// Every worker has closed what the reloads up to `generation` have dropped.
+    /// Every worker has closed the sockets that the reloads up to `generation` have dropped.
     func closed(upTo generation: Int) { closing = closing.filter { $0.value > generation } }
 
     private func listen(
@@ -157,7 +161,7 @@ public final class Listeners {
 }
 
 extension AdminSettings {
-    /// What the admin thread listens on, and for whom.
+    /// The listeners of the admin thread, with their audiences.
     fileprivate var places: [(ListenerSettings, ListenerContext.Audience)] {
         var places = [(ListenerSettings(bind: bind), ListenerContext.Audience.operators)]
         if let probes { places.append((ListenerSettings(bind: probes.bind), .probes)) }
@@ -167,7 +171,7 @@ extension AdminSettings {
 }
 
 extension Endpoint {
-    /// The system's form; names are resolved, which blocks.
+    /// The address in the system's form. A name is resolved, which blocks.
     public func socketAddress() throws(IOError) -> SocketAddress {
         switch self {
         case .unix(let path):

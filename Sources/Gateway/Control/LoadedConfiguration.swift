@@ -1,14 +1,15 @@
 import Crypto
 public import Settings
 
-/// What a configuration file says, read anew.
+/// The content of a configuration file that was just read.
 public struct LoadedConfiguration: Sendable {
     public let settings: Settings
     let challengeKeys: [Secret]
     let pseudonymKeys: [Secret]
 
     /// `challengeKeys`: 32 bytes each; the first seals. `pseudonymKeys`: likewise, the first makes
-    /// pseudonyms; none: derived from those of challenges. The caller keeps none.
+    /// pseudonyms; if empty, they are derived from those of challenges. The caller must not keep
+    /// them.
     public init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = []
     ) {
@@ -18,7 +19,7 @@ public struct LoadedConfiguration: Sendable {
     }
 }
 
-/// How a reload reads the configuration: the settings first, so that nothing that they name is
+/// Reads the configuration for a reload: the settings first, so that nothing that they name is
 /// touched if the gateway cannot take them. Both steps block.
 public struct ConfigurationReader: Sendable {
     let settings: @Sendable () throws -> Settings
@@ -46,14 +47,14 @@ public struct ConfigurationReader: Sendable {
 }
 
 extension ConfigurationFailure {
-    /// The failure that `error` is, or one with its words.
+    /// Returns `error` itself if it is such a failure, or one with its words.
     init(of error: any Error) {
         self = error as? ConfigurationFailure ?? ConfigurationFailure("\(error)")
     }
 }
 
 extension Settings {
-    /// Refuses what a process cannot change under its feet.
+    /// Refuses changes that a running process cannot make.
     func refuseFixedChanges(to next: Settings) throws(ConfigurationFailure) {
         let fixed = [
             ("workers", next.workerCount == workerCount),

@@ -11,8 +11,8 @@ final class NameRefresher {
 
     private enum Command { case stop }
 
-    /// Called on the thread: `changed` after the hub has new addresses, `begun` when every name was
-    /// asked for that had no address at the start.
+    /// `changed` is called on the thread after the hub has new addresses, `begun` when every name
+    /// was asked for that had no address at the start.
     init(
         hub: Hub, changed: @escaping @Sendable () -> Void, begun: @escaping @Sendable () -> Void
     ) throws {
@@ -24,7 +24,7 @@ final class NameRefresher {
             defer { receiver.close() }
             var asked: [String: MonotonicInstant] = [:]
             for group in hub.currentGroups where group.unresolved.isEmpty {
-                // Resolved a moment ago.
+                // It was resolved a moment ago.
                 asked[group.settings.name] = MonotonicInstant.now()
             }
             func refresh() {
@@ -38,7 +38,7 @@ final class NameRefresher {
         }
     }
 
-    /// Resolves what is due. True if that changed anything.
+    /// Resolves the names that are due. True if that changed an address.
     private static func refresh(_ hub: Hub, _ asked: inout [String: MonotonicInstant]) -> Bool {
         var isChanged = false
         for group in hub.currentGroups {
@@ -59,7 +59,8 @@ final class NameRefresher {
         return isChanged
     }
 
-    /// How often the names of an upstream are asked for; nil if they stay what they are.
+    /// The interval at which the names of an upstream are resolved; nil if its addresses do not
+    /// change.
     private static func interval(of group: ServerGroup) -> Duration? {
         let configured = group.settings.resolveInterval
         if !group.unresolved.isEmpty {
@@ -68,15 +69,16 @@ final class NameRefresher {
         return isNeeded(by: group.settings) ? configured : nil
     }
 
-    /// Its thread ends with what it is at.
+    /// Ends the thread once it has finished its present work.
     func stop() { _ = commands.post(.stop) }
 
-    /// Whether a name of the upstream may come to stand for other addresses.
+    /// True if a name of the upstream may come to stand for other addresses.
     private static func isNeeded(by settings: UpstreamSettings) -> Bool {
         settings.resolveInterval != .zero && settings.servers.contains { $0.endpoint.isName }
     }
 
-    /// How soon a name without an address is asked for again: its server is down meanwhile.
+    /// The time after which a name without an address is asked for again. Its server is down
+    /// meanwhile.
     private static let retryDelay = Duration.seconds(5)
 
     /// The shortest interval that can be set.

@@ -12,7 +12,7 @@ public struct StoreLife {
     }
 
     let opening: [News]
-    /// Called once, after the last request, with the log to tell what is found.
+    /// Called once, after the last request. Calls `tell` with each finding.
     let close: (_ tell: (News) -> Void) -> Void
 
     public init(opening: [News] = [], close: @escaping (_ tell: (News) -> Void) -> Void) {

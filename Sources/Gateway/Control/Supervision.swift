@@ -1,22 +1,23 @@
 public import EventLoop
 
-/// Tells the service manager how the gateway is: ready, reloading, stopping, and alive for as long
-/// as every worker answers. The control thread's; without a manager it does nothing.
+/// Tells the service manager the gateway's state: ready, reloading, stopping, and alive for as long
+/// as every worker answers. Belongs to the control thread; without a manager it does nothing.
 final class Supervision {
     private let socket: NotifySocket?
-    /// Nil where the manager keeps no watch.
+    /// The interval of the watchdog; nil if the manager keeps no watch.
     private let watchdog: Duration?
     private let hub: Hub
     private let workers: [Mailbox<WorkerMessage>]
     private let reports: Mailbox<WorkerReport>
     private var lastQuestion: UInt64 = 0
     private var answers: [UInt64]
-    /// `READY=1` is due when every worker has answered this question and no store is missing.
+    /// The question that every worker must have answered, with no store missing, before `READY=1`
+    /// is sent.
     private var readyQuestion: UInt64?
     private var status = ""
     private var timer: Timer?
 
-    /// `workers`: those that must answer, and `reports` where they do.
+    /// `workers`: those that must answer. `reports`: the mailbox for their answers.
     init(
         _ supervisor: Supervisor, hub: Hub, workers: [Mailbox<WorkerMessage>],
         reports: Mailbox<WorkerReport>
@@ -29,8 +30,8 @@ final class Supervision {
         answers = Array(repeating: 0, count: workers.count)
     }
 
-    /// Keeps the watchdog quiet on `loop`: four times in its interval it hears of workers that have
-    /// all answered since the last time, so that one busy turn does not count as stuck.
+    /// Keeps the watchdog quiet on `loop`: four times in its interval it checks that all workers
+    /// have answered since the last time, so that one busy turn does not count as stuck.
     func watch(on loop: EventLoop) {
         guard socket != nil, let watchdog else { return }
         let timer = Timer(loop: loop) { [unowned self] in reportLife() }
@@ -47,7 +48,7 @@ final class Supervision {
 
     private func ask() {
         lastQuestion += 1
-        // One that has drained takes no more questions, and is not stuck.
+        // A worker that has drained answers no more questions, and is not stuck.
         for (index, worker) in workers.enumerated()
         where !worker.post(.beat(lastQuestion, reports)) {
             answers[index] = lastQuestion
@@ -59,8 +60,8 @@ final class Supervision {
         reportReadiness(site: site)
     }
 
-    /// What the workers were just told (to listen, or another configuration) makes the service
-    /// ready once they have done it.
+    /// The workers were just told to listen, or to take another configuration. The service is ready
+    /// once they have done it.
     func workersChange(status: String) {
         guard socket != nil else { return }
         self.status = status
@@ -68,14 +69,15 @@ final class Supervision {
         readyQuestion = lastQuestion
     }
 
-    /// To be called again and again: stores come back unasked.
+    /// Reports readiness. To be called again and again, because stores come back unasked.
     func reportReadiness(site: Site) {
         guard let socket, let readyQuestion, answers.allSatisfy({ $0 >= readyQuestion }) else {
             return
         }
         let missing = hub.missingStores(for: site)
         guard missing.isEmpty else {
-            // Routes that need none are served meanwhile, so the start must not run out of time.
+            // Routes without these stores are served meanwhile, so the start must not run out of
+            // time.
             let text = "STATUS=waiting for " + missing.joined(separator: ", ")
             socket.send([text, "EXTEND_TIMEOUT_USEC=\(Self.extensionMicroseconds)"])
             return
@@ -83,15 +85,16 @@ final class Supervision {
         if socket.send(["READY=1", "STATUS=" + status]) { self.readyQuestion = nil }
     }
 
-    /// Before a reload or an upgrade; ``workersChange(status:)`` or ``changeEnded(_:)`` ends it.
+    /// Reports the beginning of a reload or an upgrade; ``workersChange(status:)`` or
+    /// ``changeEnded(_:)`` reports its end.
     func changeBegins(_ text: String) {
         let microseconds = MonotonicInstant.now().nanoseconds / 1000
         socket?.send(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)", "STATUS=" + text])
     }
 
-    /// Nothing has changed.
+    /// Reports that nothing has changed.
     func changeEnded(_ text: String) {
-        // A start that is not ready yet must not look ready for a reload that failed.
+        // A start that is not ready yet must not look ready because a reload has failed.
         if readyQuestion == nil { socket?.send(["READY=1", "STATUS=" + text]) }
     }
 
@@ -100,19 +103,19 @@ final class Supervision {
         socket?.send(["STOPPING=1", "STATUS=draining"])
     }
 
-    /// Before the time in which no loop runs.
+    /// Sends the last beat before the time in which no loop runs.
     func lastBeat() { if watchdog != nil { socket?.send(["WATCHDOG=1"]) } }
 
     private static let extensionMicroseconds = 10_000_000
 }
 
-/// The service manager that started the process, as its environment tells (sd_notify(3),
+/// The service manager that started the process, by its environment (sd_notify(3),
 /// sd_watchdog_enabled(3)).
 public struct Supervisor {
     let socket: NotifySocket?
     let watchdog: Duration?
 
-    /// Throws where `NOTIFY_SOCKET` is no name of a socket.
+    /// Throws if `NOTIFY_SOCKET` is no name of a socket.
     public init() throws(IOError) {
         guard let name = HostSystem.environment("NOTIFY_SOCKET"), !name.isEmpty else {
             socket = nil
@@ -131,6 +134,6 @@ public struct Supervisor {
         self.watchdog = watchdog
     }
 
-    /// Timers count milliseconds.
+    /// The shortest watchdog interval, because timers count milliseconds.
     private static let watchdogMicrosecondsMin: UInt32 = 40_000
 }
