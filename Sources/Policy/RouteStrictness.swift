@@ -66,7 +66,8 @@ struct RouteStrictness: Hashable, Sendable {
 
     // MARK: single settings
 
-    /// Both accept assertions, or one has none: then the way of signing makes no difference.
+    /// True if both routes accept assertions. If one does not, their rules of signing make no
+    /// difference.
     private func isSigned(as other: RouteStrictness) -> Bool {
         policy.accept.contains(.assertion) && other.policy.accept.contains(.assertion)
     }

@@ -1,8 +1,8 @@
 import Bytes
 import EventLoop
 
-/// The worker's side of one body's file. The file itself belongs to a thread, which does one job of
-/// it at a time. What comes of the body during a job waits in memory.
+/// The worker's side of one body's file. The file itself belongs to a thread, which does one job on
+/// it at a time. Bytes of the body that come during a job wait in memory.
 final class BodyFile: DeadlineHandler {
     let number: UInt64
     let queue: BodyFileDirectory.Queue
@@ -23,7 +23,7 @@ final class BodyFile: DeadlineHandler {
     private var tail = ByteBuffer()
     /// The bytes that are in the file, or will be after the present job.
     private(set) var byteCount = 0
-    /// Whether the body has come whole.
+    /// True if the complete body has come.
     private var isEnding = false
     /// The range of the file that was in the system's memory at ``residentAt``.
     private var resident = 0..<0
@@ -31,15 +31,17 @@ final class BodyFile: DeadlineHandler {
     /// The range that the present job makes resident.
     private var awaited = 0..<0
 
-    /// A job writes at least this much, except at the end of the body.
+    /// The fewest bytes that a job writes, except at the end of the body.
     static let writeByteCount = 64 * 1024
-    /// A job writes this much once 2 MiB have come. It wakes a thread, and its answer the worker.
+    /// The bytes that a job writes once 2 MiB have come. Each job wakes a thread, and its answer
+    /// wakes the worker.
     private static let longWriteByteCount = 256 * 1024
     /// An end of the body that is no longer than this stays in memory.
     private static let keptTailByteCountMax = 16 * 1024
-    /// A job makes this much resident.
+    /// The bytes that a job makes resident.
     static let residentByteCount = 1024 * 1024
-    /// How long bytes count as resident: the system evicts first what was not used for longest.
+    /// The time for which bytes count as resident: the system evicts first what was not used for
+    /// longest.
     private static let residentNanoseconds: UInt64 = 1_000_000_000
 
     init(
@@ -61,10 +63,11 @@ final class BodyFile: DeadlineHandler {
 
     // MARK: writing
 
-    /// Whether the client has to wait, because so much waits to be written.
+    /// True if the client has to wait, because too many bytes wait to be written.
     var isBehind: Bool { isBusy && isTailLong }
 
-    /// An eighth of what was written may wait, so that a client holds no more memory than that.
+    /// True if more than an eighth of the written bytes wait, so that a client holds no more memory
+    /// than that.
     private var isTailLong: Bool {
         tail.count >= min(max(byteCount / 8, Self.writeByteCount), Self.longWriteByteCount)
     }
@@ -73,12 +76,12 @@ final class BodyFile: DeadlineHandler {
     func append(_ bytes: Span<UInt8>) throws(IOError) {
         if let failure { throw failure }
         tail.append(bytes)
-        // The first job shows early whether a file can be made at all.
+        // The first job shows early if a file cannot be made at all.
         if !isBusy, content == nil || isTailLong { write() }
     }
 
-    /// Tells that the body has come whole. True if it can be handed on already; otherwise the owner
-    /// is told when it can.
+    /// Notes that the complete body has come. True if it can be sent on already; otherwise the
+    /// owner is told when it can.
     func end() -> Bool {
         if !isEnding {
             isEnding = true
@@ -94,11 +97,11 @@ final class BodyFile: DeadlineHandler {
 
     private func write() {
         let (shared, piece, path) = (shared, piece, directory.path)
-        // A short end stays in memory. The job then only makes the beginning resident.
+        // A short tail stays in memory. The job then only makes the beginning resident.
         let isShort = isEnding && tail.count <= Self.keptTailByteCountMax
         if !isShort { swap(&piece.bytes, &tail) }
         let end = byteCount + piece.bytes.count
-        // What is sent first is made resident by the same job.
+        // The same job makes the first bytes to be sent resident.
         let start = isEnding ? 0..<min(Self.residentByteCount, end) : 0..<0
         byteCount = end
         awaited = start
@@ -107,9 +110,9 @@ final class BodyFile: DeadlineHandler {
         }
     }
 
-    // MARK: handing on
+    // MARK: sending on
 
-    /// The number of bytes from `offset` on that can be handed on without a wait. If it is 0 before
+    /// The number of bytes from `offset` on that can be sent on without a wait. If it is 0 before
     /// the end of the body, the owner is told when to ask again.
     func bytesAtHand(from offset: Int) -> Int {
         guard offset < byteCount else { return byteCount + tail.count - offset }
@@ -119,7 +122,7 @@ final class BodyFile: DeadlineHandler {
             return 0
         }
         let count = resident.upperBound - offset
-        // What follows is fetched while this is sent.
+        // The following bytes are fetched while these are sent.
         if !isBusy, count <= Self.residentByteCount / 2, resident.upperBound < byteCount {
             makeResident(from: resident.upperBound)
         }
@@ -197,7 +200,7 @@ final class BodyFile: DeadlineHandler {
         resident = max(start, 0)..<awaited.upperBound
     }
 
-    /// The job took longer than it may. Its outcome is not awaited any more.
+    /// The job took longer than it may. Its outcome is ignored from now on.
     func deadlineExpired() {
         guard isBusy, !isLate else { return }
         isLate = true
@@ -207,7 +210,7 @@ final class BodyFile: DeadlineHandler {
 
     private func fail(_ error: IOError) {
         failure = error
-        // Its descriptor may be closed by now, and another file's.
+        // Its descriptor may be closed by now, and belong to another file.
         content = nil
         tail.release()
         owner?.bodyFileFailed(error)
@@ -231,7 +234,7 @@ final class BodyFile: DeadlineHandler {
         func append(
             _ piece: Piece, directory: String, descriptorMax: Int32, resident: Range<Int>
         ) throws(IOError) -> TemporaryFile.Content? {
-            // After an error the file is of no use: it is not put back, and so it is closed.
+            // After an error the file is useless: it is not put back, and so it is closed.
             var file =
                 if let known = self.file.take() {
                     known

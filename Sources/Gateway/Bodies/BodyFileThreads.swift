@@ -55,7 +55,7 @@ final class BodyFileDirectory: Sendable {
             }
         }
 
-        /// False if the thread has ended.
+        /// Posts a job. False if the thread has ended.
         func post(_ job: @escaping Job) -> Bool { mailbox.post(.run(job)) }
 
         fileprivate func end() { _ = mailbox.post(.end) }
@@ -70,7 +70,8 @@ final class BodyFileDirectory: Sendable {
     private let queues = Locked(Queues())
     private let lateCount = Atomic(0)
 
-    /// More would not help: the writes to one slow disk wait for each other anyway.
+    /// The number of threads. More would not help: the writes to one slow disk wait for each other
+    /// anyway.
     private static let threadCount = 4
 
     init(_ path: String) { self.path = path }
@@ -89,7 +90,7 @@ final class BodyFileDirectory: Sendable {
         }
     }
 
-    /// Whether a job that took too long is still under way. Until it ends no file is made here.
+    /// True if a job that took too long is still under way. Until it ends no file is made here.
     var isStuck: Bool { lateCount.load(ordering: .relaxed) > 0 }
 
     func jobIsLate() { lateCount.wrappingAdd(1, ordering: .relaxed) }

@@ -12,7 +12,7 @@ final class BodyFiles {
     private var busy: [UInt64: BodyFile] = [:]
     private var lastNumber: UInt64 = 0
 
-    /// - `descriptorMax`: the descriptors of the files have to be smaller.
+    /// - `descriptorMax`: the number that descriptors of the files must stay below.
     init(
         loop: EventLoop, deadlines: DeadlineWheel, threads: BodyFileThreads,
         descriptorMax: Int32 = .max
@@ -38,7 +38,7 @@ final class BodyFiles {
             patience: patience)
     }
 
-    /// Has the file's thread do `work`, and then tells the file the outcome.
+    /// Has the file's thread do `work`, then tells the file the outcome.
     func run(
         _ file: BodyFile,
         _ work: @escaping @Sendable (Int32) throws(IOError) -> TemporaryFile.Content?
@@ -61,9 +61,9 @@ struct BodyFileReply: Sendable {
     let outcome: Result<TemporaryFile.Content?, IOError>
 }
 
-/// Is told when a body that lies in a file can be used.
+/// The owner of a body in a file, which is told when the body can be used.
 protocol HeldBodyOwner: AnyObject {
-    /// The file can take more of the body, or more can be handed on, or all of it is written.
+    /// The file can take more of the body, more of it can be sent on, or all of it is written.
     func bodyFileIsReady()
     /// The file failed, and the body is lost.
     func bodyFileFailed(_ error: IOError)

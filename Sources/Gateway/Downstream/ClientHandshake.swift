@@ -3,7 +3,7 @@ import EventLoop
 import Settings
 import TLS
 
-/// A client's TLS handshake: nothing of HTTP is made before it is complete.
+/// A client's TLS handshake. No part of HTTP is set up before it is complete.
 final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler {
     private let worker: Worker
     private(set) var listener: ListenerContext
@@ -11,7 +11,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     private let session: TLSSession
     private let watch: Watch
     private var deadline: Deadline?
-    /// The first bytes were looked at.
+    /// True once the first bytes were read.
     private var isBegun = false
     var slot = 0
     var quotaPlace: QuotaPlace?
@@ -41,10 +41,10 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         proceed()
     }
 
-    /// False if the client sends no more, or its first bytes have waited too long
-    /// (`timeouts.backlog`): a handshake would be the dearest part of what is done for it, and
-    /// without one nothing can be said. A client that has only closed its sending side loses
-    /// nothing: it cannot answer the server's part of the handshake.
+    /// False if the client sends no more, or if its first bytes have waited too long
+    /// (`timeouts.backlog`). The handshake would then be the most expensive part of the work for
+    /// it, and without one no error can be sent. A client that has only closed its sending side
+    /// loses nothing, because it cannot answer the server's part of the handshake.
     private var isWanted: Bool {
         worker.connections.backlog.enter(
             watch.descriptor, heldUntil: watch.heldUntil, isNew: true, of: worker)
@@ -76,7 +76,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         handOver(Transport(watch: watch, session: session))
     }
 
-    /// The application protocol that was agreed on decides what goes on in this place.
+    /// Hands over to the connection class of the application protocol that was agreed on.
     private func handOver(_ transport: Transport) {
         if session.applicationProtocol == HTTPProtocol.http2.rawValue {
             let connection = HTTP2Connection(
@@ -92,7 +92,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         connection.start()
     }
 
-    /// A person who typed http:// should see why nothing works.
+    /// Answers a plain HTTP request, so that a person who typed http:// sees why nothing works.
     private func answerHTTP() {
         let text = "This port speaks HTTPS only.\n"
         let answer =
@@ -109,7 +109,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
 
     func follow(_ change: ListenerChange) {
         listener = change.context
-        // Nothing has been asked yet: what goes on in this place is as new as the configuration,
+        // No request has come yet, and the connection that follows will use the new configuration,
         // unless the handshake asks for less than it should.
         if change.ending(saidBy: proxy) == .atOnce { lose() }
     }

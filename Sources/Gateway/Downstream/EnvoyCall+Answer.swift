@@ -7,19 +7,19 @@ import Questions
 import Settings
 import TLS
 
-/// What goes back to Envoy in a call.
+/// The answer to Envoy in a call.
 struct EnvoyAnswer: ~Copyable {
     var isHeadSent = false
-    /// The body comes in pieces, and goes back in pieces.
+    /// True if the body comes in pieces, and goes back in pieces.
     var hasBody = false
-    /// The verified body, and how much of it has gone back.
+    /// The verified body, with the number of bytes that have gone back.
     var body = HeldBody()
     var byteCount = 0
-    /// Names in the trailers that the upstream must not get; nil where there are no trailers.
+    /// The names of trailers that the upstream must not get; nil if there are no trailers.
     var trailersRemoved: [[UInt8]]?
     /// Headers for the client, which go with the upstream's answer.
     var told: [EnvoyHeader] = []
-    /// The request is one whose answer a cache may keep unasked.
+    /// True if a cache may keep the answer to the request and give it out without asking.
     var asksForPage = false
 }
 
@@ -64,7 +64,7 @@ extension EnvoyCall: ResponseSink {
     func exchangeEnded() {
         guard let exchange else { return }
         self.exchange = nil
-        // The record has been written, so that it is not missed there.
+        // The record has been written, so the request is not missing there.
         if state == .relaying {
             answer.body = worker.exchanges.emptyBody
             exchange.intake.swapBody(&answer.body)
@@ -88,7 +88,7 @@ extension EnvoyCall: ResponseSink {
             var count = min(room, rest, Self.pieceByteCount)
             if !answer.body.isInMemory {
                 count = min(count, answer.body.bytesAtHand(from: answer.byteCount))
-                // Envoy has no part in that wait.
+                // Envoy has no influence on that wait.
                 guard count > 0 else { return deadline.clear() }
             }
             guard let piece = nextPiece(atMost: count) else { return failBody() }
@@ -124,11 +124,11 @@ extension EnvoyCall: ResponseSink {
 
     func failBody() { fail(GRPCStatus(.internal, "the body cannot be read back")) }
 
-    /// What Envoy hands to the upstream at once.
+    /// The most bytes that Envoy hands to the upstream at once.
     private static let pieceByteCount = 64 * 1024
 
-    /// Adds to the upstream's answer what the client is to get, and removes what only the gateway
-    /// may say.
+    /// Adds the client's headers to the upstream's answer, and removes those that only the gateway
+    /// may send.
     func tellResponse(_ status: UInt16, _ fields: [AskedRequest.Field]) {
         var words = StorageWords()
         for field in fields { words.take(name: field.name.span, value: field.value.span) }
@@ -170,7 +170,7 @@ extension EnvoyCall: ResponseSink {
         finish(GRPCStatus(.ok))
     }
 
-    /// Ends the call with a status: in trailers, or in the head where there is nothing else.
+    /// Ends the call with a status: in trailers, or in the head if nothing else was sent.
     func finish(_ status: GRPCStatus) {
         deadline.clear()
         if !answer.isHeadSent { appendHead() }
@@ -196,7 +196,7 @@ extension EnvoyCall: ResponseSink {
 
     func lose() {
         abortResponse()
-        // Not once the reset has gone out: a client that has left may take nothing any more.
+        // Now, not once the reset has gone out: a client that has left may never read again.
         close()
     }
 
@@ -206,11 +206,11 @@ extension EnvoyCall: ResponseSink {
         connection.scheduleFlush()
     }
 
-    // MARK: what no question needs
+    // MARK: functions that no question needs
 
     func wantsBody() {}
 
-    /// The file of the body takes more.
+    /// The file of the body can take more.
     func resumeBody() {
         guard keptByteCount > 0 else { return }
         session.giveWindow(stream: id, byteCount: keptByteCount)
@@ -228,7 +228,7 @@ extension EnvoyCall: ResponseSink {
     func endResponse() {}
 }
 
-/// The call waits for the file of the body that goes back.
+/// Waits for the file of the body that goes back.
 extension EnvoyCall: HeldBodyOwner {
     func bodyFileIsReady() { clientIsReady() }
 

@@ -6,23 +6,23 @@ import Judgement
 import Questions
 import Settings
 
-/// A gRPC call of Envoy's on a check listener. `Check` asks about one request; `Process` tells of
-/// one as it comes, and gets its body back.
+/// A gRPC call of Envoy on a check listener. `Check` asks about one request; `Process` reports one
+/// as it comes, and gets its body back.
 ///
-/// A stream that ends well without an answer lets the request pass: that is what Envoy makes of it.
-/// So a status that is not OK ends every call that has not been answered.
+/// Envoy lets the request pass if a stream ends well without an answer. So every call that was not
+/// answered ends with a status that is not OK.
 final class EnvoyCall: ClientStream {
     enum Service {
         case check, process
     }
 
     enum State {
-        /// The request that it is about has not been told.
+        /// The request in question has not been described yet.
         case asking
         case deciding
         /// The request may pass, and its body goes back.
         case relaying
-        /// All of the request has gone back; the head of the response to it may come.
+        /// All of the request has gone back; the head of its response may come.
         case allowed
         case ended
     }
@@ -30,7 +30,7 @@ final class EnvoyCall: ClientStream {
     let id: Int32
     let connection: HTTP2Connection
     private let head: HeadEvent
-    /// Nil for a method that there is not.
+    /// The called method; nil if there is no such method.
     let service: Service?
     private let fault: GRPCStatus?
     private let isGRPC: Bool
@@ -43,7 +43,7 @@ final class EnvoyCall: ClientStream {
     private var isClientEnded = false
     private var isAnsweredEarly = false
     var answer = EnvoyAnswer()
-    /// Window that Envoy gets back when the body's file takes more.
+    /// The size of the window that Envoy gets back when the body's file takes more.
     var keptByteCount = 0
 
     /// The default limit of gRPC servers.
@@ -52,7 +52,7 @@ final class EnvoyCall: ClientStream {
     var session: HTTP2Session { connection.session }
     var worker: Worker { connection.worker }
 
-    /// Nil if the request is no call: the gateway's endpoints answer on the same listener.
+    /// Nil if the request is no gRPC call: the gateway's endpoints answer on the same listener.
     init?(_ event: HeadEvent, on connection: HTTP2Connection) {
         var head = RequestHead()
         let bytes = event.bytes
@@ -94,7 +94,7 @@ final class EnvoyCall: ClientStream {
     private static let processPath = Array(
         "/envoy.service.ext_proc.v3.ExternalProcessor/Process".utf8)
 
-    /// `application/grpc` in protobuf, the only encoding there is here.
+    /// True for `application/grpc` in protobuf, the only supported encoding.
     private static func isGRPC(_ type: [UInt8]) -> Bool {
         let end = type.firstIndex(of: UInt8(ascii: ";")) ?? type.count
         let word = type.span.extracting(first: end)
@@ -106,14 +106,14 @@ final class EnvoyCall: ClientStream {
     private static let protobufType = Array("application/grpc+proto".utf8)
 
     func begin() {
-        // Reset in the same breath: nothing is done for it.
+        // Envoy has reset the stream at once, so nothing is done for it.
         guard session.isOpen(id) else { return }
         guard isGRPC else { return refuseType() }
         if let fault { return fail(fault) }
         if head.isEnd { endBody() } else { awaitMessages() }
     }
 
-    // MARK: what comes
+    // MARK: incoming messages
 
     func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool) {
         if state != .ended { messages.append(bytes) }
@@ -148,7 +148,7 @@ final class EnvoyCall: ClientStream {
     func endBody() {
         isClientEnded = true
         guard state != .ended else { return }
-        // Nothing more is awaited of Envoy, except that it takes the body back.
+        // Nothing more is expected of Envoy, except that it takes the body back.
         if state != .relaying { deadline.clear() }
         guard !messages.hasPart else {
             return fail(GRPCStatus(.invalidArgument, "the last message is not whole"))
@@ -172,7 +172,7 @@ final class EnvoyCall: ClientStream {
         lose()
     }
 
-    /// Bounds the wait for more of what is asked about.
+    /// Bounds the wait for more of the described request.
     private func awaitMessages() {
         guard !isClientEnded else { return deadline.clear() }
         switch state {
@@ -183,7 +183,7 @@ final class EnvoyCall: ClientStream {
             else { return deadline.clear() }
             deadline.set(afterNanoseconds: patience)
         case .relaying, .ended: break
-        // The upstream's answer is Envoy's to wait for.
+        // Envoy waits for the upstream's answer itself.
         case .allowed: deadline.clear()
         }
     }
@@ -238,8 +238,8 @@ final class EnvoyCall: ClientStream {
         }
     }
 
-    /// Lets an answer pass that Envoy made itself, to a request that it refused before it showed it
-    /// or before all of it had come. Nothing of that request has gone on.
+    /// Passes an answer that Envoy made itself, to a request that it refused before it showed it,
+    /// or before all of it had come. No part of that request has gone on.
     private func passLocal(
         _ status: UInt16, _ fields: [AskedRequest.Field]
     ) throws(GRPCStatus) {
@@ -258,9 +258,9 @@ final class EnvoyCall: ClientStream {
         GRPCStatus(.invalidArgument, "the message is none that may come now")
     }
 
-    // MARK: the request that is asked about
+    // MARK: the request in question
 
-    /// Begins the exchange of the request, which is answered here.
+    /// Begins the exchange of the request, which is answered in this call.
     private func ask(_ asked: AskedRequest, isWhole: Bool) {
         state = .deciding
         let exchange = connection.beginExchange()
@@ -277,9 +277,9 @@ final class EnvoyCall: ClientStream {
         }
     }
 
-    // MARK: its end
+    // MARK: the end of the call
 
-    /// The call is at fault, or the gateway.
+    /// Fails the call, for a fault of its own or of the gateway.
     func fail(_ status: GRPCStatus) {
         guard state != .ended else { return }
         let isAsking = state == .asking
@@ -304,7 +304,7 @@ final class EnvoyCall: ClientStream {
         connection.scheduleFlush()
     }
 
-    /// Nothing more comes of it, in either direction.
+    /// The exchange was answered: nothing more follows in either direction.
     func wasAnswered() {
         if isClientEnded, state == .allowed { end() }
     }
@@ -337,7 +337,7 @@ extension EnvoyCall: DeadlineHandler {
         } else if state == .deciding {
             exchange?.refuse(Refusal(.requestTimeout))
         } else {
-            // Envoy takes nothing of the body, or does not say what it asks about.
+            // Envoy does not take the body, or does not describe its request.
             fail(GRPCStatus(.unavailable, "the time for the call is over"))
         }
     }

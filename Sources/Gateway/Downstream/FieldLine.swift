@@ -3,7 +3,7 @@ import HTTP
 
 extension ByteBuffer {
     /// Appends a field of the message head `bytes` as one line, without the white space around its
-    /// value. Nearly every line came as it is to be sent, and is copied in one piece.
+    /// value. Nearly every line is already in that form, and is copied in one piece.
     mutating func append(line field: FieldRange, of bytes: Span<UInt8>) {
         let end = field.value.end
         let isPlain =

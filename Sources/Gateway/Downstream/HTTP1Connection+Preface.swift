@@ -3,9 +3,11 @@ import EventLoop
 import HTTP2
 import Settings
 
-/// HTTP/2 with prior knowledge (RFC 9113 section 3.3): its first bytes are no HTTP/1.1 request.
+/// Recognises HTTP/2 with prior knowledge (RFC 9113 section 3.3), whose first bytes are no HTTP/1.1
+/// request.
 extension HTTP1Connection {
-    /// Looks at the first bytes of the connection. True if they are HTTP/1.1, and may be.
+    /// Checks the first bytes of the connection. True if they are HTTP/1.1, and HTTP/1.1 is
+    /// allowed.
     func readPreface() -> Bool {
         let preface = HTTP2Session.clientPreface
         let count = min(input.count, preface.count)
@@ -18,7 +20,7 @@ extension HTTP1Connection {
         return false
     }
 
-    /// Goes on as HTTP/2 with the bytes that have come, in the same place of the worker's table.
+    /// Continues as HTTP/2 with the bytes that have come, in the same place of the worker's table.
     private func becomeHTTP2() {
         guard let transport else { return }
         state = .closed

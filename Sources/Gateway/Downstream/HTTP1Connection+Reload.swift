@@ -7,7 +7,7 @@ extension HTTP1Connection {
     func follow(_ change: ListenerChange) {
         listener = change.context
         isPeerTrusted = listener.trusts(peer)
-        // A head that is not whole yet is the next request's.
+        // An incomplete head belongs to the next request.
         if state == .readingHead, let exchange {
             exchange.client.listener = listener
             exchange.client.isPeerTrusted = isPeerTrusted
@@ -20,8 +20,8 @@ extension HTTP1Connection {
         }
     }
 
-    /// The next answer says so; who asks for nothing is left alone for a while, so that few find
-    /// the connection closed under a request.
+    /// Ends the connection with the next answer, which says so. An idle client is left alone for a
+    /// while, so that few find the connection closed under a request.
     private func endGently() {
         guard ending == .none else { return }
         ending = .gently
@@ -49,7 +49,8 @@ extension HTTP1Connection {
         }
     }
 
-    /// The answers that wait for the client are whole; the request that it may have begun is not.
+    /// Ends the connection after the answers that wait for the client. A request that it may have
+    /// begun is dropped.
     private func finish() {
         state = .finishing
         guard let begun = exchange else { return }
@@ -58,7 +59,7 @@ extension HTTP1Connection {
         worker.giveBack(begun)
     }
 
-    /// A tunnel that was being agreed upon: it ends outside the calls of its upstream's connection.
+    /// Ends a tunnel that was being agreed upon, outside the calls of its upstream's connection.
     func endTunnelSoon() {
         let end = DelayedCall(wheel: worker.deadlines) { [unowned self] in endTunnel() }
         end.set(afterNanoseconds: 0)

@@ -4,12 +4,12 @@ import HTTP
 import Judgement
 import TLS
 
-/// How the current answer's body is delimited on the wire (RFC 9112 section 6).
+/// The way in which the current answer's body is delimited on the wire (RFC 9112 section 6).
 enum ResponseFraming {
     /// `Content-Length`, or no body at all.
     case length
     case chunked
-    /// `Transfer-Encoding: chunked` whose trailers the client takes.
+    /// `Transfer-Encoding: chunked`, for a client that accepts trailers.
     case chunkedWithTrailers
     /// The end of the connection ends the body: HTTP/1.0 clients.
     case close
@@ -17,7 +17,7 @@ enum ResponseFraming {
     var isChunked: Bool { self == .chunked || self == .chunkedWithTrailers }
 }
 
-/// Writing answers in HTTP/1.1 (or 1.0, as the request came).
+/// Writes answers in HTTP/1.1, or in 1.0 if the request came in it.
 extension HTTP1Connection: ResponseSink {
     func wantsBody() {
         guard isContinueOwed else { return }
@@ -51,12 +51,12 @@ extension HTTP1Connection: ResponseSink {
         if !exchange.checkCall.isAnswerBodiless { output.append(response.body) }
     }
 
-    /// An answer given before the body was read ends the connection, unless what is left is small:
-    /// reading a little is cheaper than another handshake.
+    /// Ends the connection after an answer that was given before the body was read, unless the rest
+    /// of the body is small: reading a little is cheaper than another handshake.
     private func decidePersistence(_ exchange: Exchange) {
         guard !bodyReader.isComplete else { return }
         if isContinueOwed {
-            // The client has not been asked for the body, and may or may not send it.
+            // The client was not asked for the body, and may or may not send it.
             isPersistent = false
             bodyReader.end()
         } else if let rest = bodyReader.remainingByteCount, rest <= input.count {
@@ -136,12 +136,13 @@ extension HTTP1Connection: ResponseSink {
         return isReady
     }
 
-    /// The only answer of its connection stops when it has filled the buffer.
+    /// The room for more of the answer. The only answer of its connection stops when it has filled
+    /// the buffer.
     func room() -> Int { .max }
 
     func flushResponse() {
         flush()
-        // The kernel may have taken all of it, and then no event will say so.
+        // The kernel may have taken all of it, and then there is no event for that.
         resumeUpstream()
     }
 
@@ -168,13 +169,13 @@ extension HTTP1Connection: ResponseSink {
     }
 
     func abortResponse() {
-        // What was promised cannot come: a close in the middle of the body says so (RFC 9112
-        // section 8). If the close is the end of the body, a reset does.
+        // The rest of the answer cannot come. A close in the middle of the body says so (RFC 9112
+        // section 8); if a close would end the body, a reset does.
         flush()
         close(responseFraming == .close ? .reset : .cut)
     }
 
-    /// The end-to-end fields of an upstream's answer. True if one of them is `Date`.
+    /// Appends the end-to-end fields of an upstream's answer. True if one of them is `Date`.
     @discardableResult
     private func appendFields(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, hasTrailers: Bool,
@@ -205,7 +206,7 @@ extension HTTP1Connection: ResponseSink {
 }
 
 extension ByteBuffer {
-    /// Appends what is for this client alone.
+    /// Appends the fields that are for this client alone.
     fileprivate mutating func append(attestation fields: PersonalFields, of exchange: Exchange) {
         guard fields != .withheld else { return }
         let challenge = exchange.endpoints.nextChallenge()
@@ -221,7 +222,7 @@ extension ByteBuffer {
 }
 
 extension HTTPRefusal {
-    /// The gateway's reason for what the parser refused.
+    /// The gateway's reason for a refusal of the parser.
     var gatewayReason: Reason {
         switch status {
         case 414: .targetTooLong

@@ -5,7 +5,7 @@ import Judgement
 import TLS
 
 /// The client's bytes on their way through a tunnel. They stay in the input until the upstream
-/// takes them, so that a slow upstream makes the client wait.
+/// takes them, so that a slow upstream slows the client down.
 extension HTTP1Connection: TunnelSink {
     func sendThroughTunnel(_ exchange: Exchange) {
         guard !input.isEmpty else { return }

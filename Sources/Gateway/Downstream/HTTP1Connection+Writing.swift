@@ -4,7 +4,7 @@ import Judgement
 import Settings
 import TLS
 
-/// Hands answers to the kernel, and bounds how long a client may take nothing of them.
+/// Writes answers to the kernel, and bounds the time for which a client may take nothing of them.
 extension HTTP1Connection {
     func descriptorIsWritable() {
         guard state != .closed else { return }
@@ -12,12 +12,12 @@ extension HTTP1Connection {
         guard output.isEmpty, state != .closed else { return }
         resumeUpstream()
         rest()
-        // A next request may have begun, or lie in the input as far as it was read.
+        // The next request may have begun, or may already be in the input.
         if state == .idle || state == .readingHead, !hasClientEnded { transport?.enableReading() }
         process()
     }
 
-    /// Writes what waits; what does not fit is written when the client takes it.
+    /// Writes the bytes that wait. The rest is written when the client takes it.
     func flush() {
         guard !isBroken else { return lose() }
         guard let transport else { return }
@@ -41,10 +41,10 @@ extension HTTP1Connection {
         }
     }
 
-    /// Writes `bytes` after what waits, without copying what the kernel takes at once.
+    /// Writes `bytes` after those that wait, without copying those that the kernel takes at once.
     func writeThrough(_ bytes: Span<UInt8>) -> Bool {
         guard let transport, !isBroken else { return true }
-        // Over TLS the flush that follows makes records of the whole.
+        // Over TLS the flush that follows makes records of all bytes together.
         if bytes.count < Self.copyByteCountMax || transport.isWriting || !transport.canGather {
             output.append(bytes)
         } else {
@@ -56,8 +56,8 @@ extension HTTP1Connection {
                 output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
             case .wouldBlock: output.append(bytes)
             case .failed:
-                // The caller still holds a view into the upstream's buffer: the loss is told when
-                // it flushes.
+                // The caller still holds a view into the upstream's buffer, so the loss is reported
+                // when it flushes.
                 isBroken = true
                 return true
             }
@@ -66,8 +66,8 @@ extension HTTP1Connection {
         return keepsUp()
     }
 
-    /// Has the kernel hand over what comes from the upstream, where nothing else waits and the body
-    /// needs no framing.
+    /// Has the kernel pass on the upstream's bytes, if no other bytes wait and the body needs no
+    /// framing.
     func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? {
         guard let transport, output.isEmpty, !transport.isWriting, !isBroken,
             !responseFraming.isChunked,
@@ -79,14 +79,14 @@ extension HTTP1Connection {
         return RelayedPiece(read: move.read, isReady: keepsUp())
     }
 
-    /// Whether the client takes what comes.
+    /// True if the client takes the bytes as they come.
     private func keepsUp() -> Bool {
         isUpstreamPaused = isOutputFull
         return !isUpstreamPaused
     }
 
-    /// The client must take something first. Its time runs from when its kernel last did: more
-    /// bytes for it, however many the upstream sends, do not give it more.
+    /// Waits for the client to take something first. Its time runs from the moment when its kernel
+    /// last did: more bytes from the upstream do not give it more time.
     private func awaitClient(hasProgress: Bool) {
         guard let transport, hasProgress || !transport.isWriting else { return }
         transport.enableWriting()
@@ -96,7 +96,7 @@ extension HTTP1Connection {
         deadline?.set(afterNanoseconds: held.rest(worker, queued: queued))
     }
 
-    /// Checks a client for which something has waited long.
+    /// Checks a client for which bytes have waited long.
     func checkClient(_ transport: Transport) {
         guard let heldPace else { return }
         guard heldPace.rest(worker, queued: transport.queuedByteCount, isDue: true) > 0 else {
@@ -106,7 +106,8 @@ extension HTTP1Connection {
         deadline?.set(at: heldPace.pace.due)
     }
 
-    /// Nothing waits for the client; if it has begun a request, its time for the rest starts.
+    /// Nothing waits for the client any more. If it has begun a request, its time for the rest
+    /// starts.
     private func clientTookAll() {
         guard let transport, transport.isWriting else { return }
         transport.disableWriting()

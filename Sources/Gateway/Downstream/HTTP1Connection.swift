@@ -5,9 +5,10 @@ import Judgement
 import Settings
 import TLS
 
-/// One client's connection: reads requests, one exchange after the other, and writes the answers.
+/// One client's connection: reads requests, runs one exchange after the other, and writes the
+/// answers.
 ///
-/// Idle, it holds no buffer and no exchange. Only its worker's thread touches it.
+/// While idle, it holds no buffer and no exchange. It belongs to its worker's thread.
 final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler {
     /// The present activity of the connection.
     enum State {
@@ -18,7 +19,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         case exchanging
         /// The last answer is being written; then the connection closes.
         case finishing
-        /// Our side is shut; what still comes is thrown away, so that the client can read the
+        /// Our side is shut. Bytes that still come are thrown away, so that the client can read the
         /// answer before it sees a reset (RFC 9112 section 9.6).
         case lingering
         case closed
@@ -29,13 +30,13 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     let peer: SocketAddress
     let peerText: String
     var isPeerTrusted: Bool
-    /// Index in the worker's table.
+    /// The index in the worker's table.
     var slot = 0
     var quotaPlace: QuotaPlace?
     var proxy: SocketAddress?
-    /// Why it ends although nothing is wrong with it: its listener is another now.
+    /// The reason why the connection ends although it has no fault: its listener has changed.
     var ending = ListenerChange.Ending.none
-    /// When that becomes urgent.
+    /// The timer after which that becomes urgent.
     var farewell: DelayedCall?
 
     /// The transport, or nil once it is closed.
@@ -47,21 +48,22 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var exchange: Exchange?
     var bodyReader = RequestBodyReader()
     var responseFraming = ResponseFraming.length
-    /// Whether the connection lives on after the current exchange.
+    /// True if the connection stays open after the current exchange.
     var isPersistent = true
     var isContinueOwed = false
     var isUpstreamPaused = false
     /// The pace of a client that has to take something first; nil for all others.
     var heldPace: HeldPace?
-    /// The upstream of a tunnel has ended: so does our side, once the client took what waits.
+    /// True if the upstream of a tunnel has ended. Our side ends too, once the client took the
+    /// bytes that wait.
     var isTunnelOutputEnding = false
     private(set) var hasClientEnded = false
     private var isProcessing = false
     private var requestCount = 0
     private var lingering = Lingering()
-    /// The first bytes may be those of HTTP/2.
+    /// True if the first bytes may be those of HTTP/2.
     private var isPrefaceAwaited: Bool
-    /// A write failed; the connection ends at the next flush.
+    /// True after a write failed; the connection ends at the next flush.
     var isBroken = false
 
     init(worker: Worker, transport: Transport, peer: SocketAddress, listener: ListenerContext) {
@@ -114,7 +116,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
     }
 
-    /// The client sends no more. Whether it still reads cannot be told: the route decides.
+    /// The client sends no more. It may still read; the route decides what that means.
     private func clientEnded() {
         switch state {
         case .exchanging where bodyReader.isComplete && exchange?.intake.endsWithClient != true:
@@ -127,14 +129,14 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         if let exchange, exchange.forwarder.tunnel.isOpen { exchange.forwarder.clientEndedTunnel() }
     }
 
-    /// Pipelined requests wait in the buffer, but not without bound.
+    /// Pauses reading if the buffer is full: pipelined requests wait in it, but not without bound.
     private func pauseReadingWhenFull() {
         let isWaiting = state == .exchanging ? bodyReader.isComplete : isOutputFull
         guard isWaiting, input.count >= Self.readByteCount else { return }
         transport?.watchChanges()
     }
 
-    /// A client that reads no answers gets no more of them.
+    /// True if a client that reads no answers must not get more of them.
     var isOutputFull: Bool {
         output.count > worker.site.settings.limits.responseBufferByteCountMax
     }
@@ -147,7 +149,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         while true {
             switch state {
             case .idle, .readingHead:
-                // A request that may end the connection begins after the answer before it.
+                // A request that may end the connection begins only after the answer before it was
+                // sent.
                 guard !input.isEmpty, hasClientEnded ? output.isEmpty : !isOutputFull
                 else { return }
                 state = .readingHead
@@ -159,7 +162,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
     }
 
-    /// True when a head was complete and its exchange has begun.
+    /// Reads a head. True when it was complete and its exchange has begun.
     private func readHead() -> Bool {
         if isPrefaceAwaited {
             guard readPreface() else { return false }
@@ -208,9 +211,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         worker.meter.add(.requests)
     }
 
-    /// Feeds the exchange's body. False when more bytes must come first.
+    /// Feeds the exchange's body. False if more bytes must come first.
     ///
-    /// The exchange is called only when no view into the input is open: its answer may change both.
+    /// The exchange is called only while no view into the input is open, because its answer may
+    /// change both.
     private func readBody() -> Bool {
         guard let exchange, !bodyReader.isComplete else {
             if let exchange, exchange.forwarder.tunnel.isOpen { sendThroughTunnel(exchange) }
@@ -254,7 +258,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
     }
 
-    /// More of the body must come, after a pause that has its bound.
+    /// Waits for more of the body, for a bounded time.
     private func awaitBody() {
         if hasClientEnded { return lose() }
         setBodyDeadline()
@@ -270,7 +274,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
     }
 
-    /// The upstream has taken what made the client wait.
+    /// The upstream has taken the bytes that made the client wait.
     func resumeBody() {
         guard state == .exchanging, !bodyReader.isComplete else { return }
         if !hasClientEnded { transport?.enableReading() }
@@ -280,7 +284,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     // MARK: between exchanges
 
-    /// The exchange has been recorded: the connection goes on to the next, or ends.
+    /// The exchange has been recorded: the connection continues with the next one, or ends.
     func exchangeEnded() {
         if let exchange {
             self.exchange = nil
@@ -304,7 +308,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         process()
     }
 
-    /// Everything was answered and taken: waits for the next request, and holds little meanwhile.
+    /// All requests were answered and all answers taken: waits for the next request, and holds
+    /// little memory meanwhile.
     func rest() {
         guard state == .idle, input.isEmpty, output.isEmpty else { return }
         input.release()
@@ -313,23 +318,25 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         setDeadline(worker.site.timeouts.idle)
     }
 
-    /// The worker is stopping: connections end after the answers to what they have sent.
+    /// The worker is stopping: the connection ends after the answers to the requests that it has
+    /// sent.
     func drain() {
         // The kernel may hold a request already, above all of a connection just accepted.
         if state == .idle { descriptorIsReadable() }
         guard state == .idle else { return }
-        // Who has only just connected has a request on its way.
+        // A client that has only just connected has a request on its way.
         if worker.isHandingOver, requestCount == 0 {
             return setDeadline(Self.firstRequestPatience.wholeNanoseconds)
         }
-        // It waits until the client has taken what came before; its answer is the last.
+        // The request waits until the client has taken the earlier answers; its own answer is the
+        // last.
         if RequestHead.isWhole(input.readable) { return }
         state = .finishing
         if output.isEmpty { close() }
     }
 
     func deadlineExpired() {
-        // What waits for the client has waited for too long, whatever else goes on.
+        // Bytes have waited for the client for too long, whatever else goes on.
         if let transport, transport.isWriting { return checkClient(transport) }
         switch state {
         case .idle, .lingering: close()
@@ -358,7 +365,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         deadline?.set(at: worker.loop.now + Lingering.timeout)
     }
 
-    /// The client is gone, or must go, without another word.
+    /// Closes without another word, because the client is gone or must go.
     func lose() {
         guard state != .closed else { return }
         let lost = exchange
@@ -381,10 +388,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         worker.remove(self)
     }
 
-    /// One read takes at most this much.
+    /// The most bytes of one read.
     static let readByteCount = StoragePool.smallByteCount
-    /// Below this a copy is cheaper than another element for `writev`.
+    /// Below this size a copy is cheaper than another element for `writev`.
     static let copyByteCountMax = 4 * 1024
-    /// How long a connection whose worker hands over may take for its first request.
+    /// The time that a new connection has for its first request while its worker hands over.
     static let firstRequestPatience = Duration.seconds(1)
 }

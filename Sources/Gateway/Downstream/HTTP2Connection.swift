@@ -9,8 +9,9 @@ import TLS
 /// One client's HTTP/2 connection: the socket around an ``HTTP2Session``, and an ``HTTP2Stream``
 /// for each request under way. Only its worker's thread touches it.
 ///
-/// Everything is written at the end of a turn, so that the answers of one turn share a write, and
-/// nothing that an exchange does in a call of ours changes the session's loops under them.
+/// Frames are written at the end of a turn, so that the answers of one turn share a write. An
+/// exchange that is called in a loop over the session then cannot change the session under that
+/// loop.
 final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     enum State {
         case open
@@ -18,7 +19,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         case announced
         /// New streams are refused; those under way are served.
         case refusing
-        /// Our side is shut; what still comes is thrown away (RFC 9112 section 9.6).
+        /// Our side is shut. Bytes that still come are thrown away (RFC 9112 section 9.6).
         case lingering
         case closed
     }
@@ -26,7 +27,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// The wait that the connection's deadline ends.
     private enum Wait: Equatable {
         case nothing, idle, send
-        /// For the rest of the header block of that number: for the first from the beginning.
+        /// For the rest of the header block of that number; for the first one from the beginning.
         case head(Int)
     }
 
@@ -36,7 +37,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     let peerText: String
     private var isPeerTrusted: Bool
     var slot = 0
-    /// Its place in the quota of its address.
+    /// The connection's place in the quota of its address.
     var quotaPlace: QuotaPlace?
     var proxy: SocketAddress?
 
@@ -44,14 +45,15 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private(set) var transport: Transport?
     let session: HTTP2Session
     private var streams = StreamTable<any ClientStream>()
-    /// Streams whose upstreams wait for the client.
+    /// The streams whose upstreams wait for the client.
     private var pausedStreams: [Int32] = []
     var state = State.open
     private var wait = Wait.nothing
     /// The pace of a client that takes no more for now.
     private var readerPace = ReaderPace()
     private var deadline: Deadline?
-    /// Until SETTINGS are acknowledged; then for the answer to the PING of an announced end.
+    /// The wait for the acknowledgement of SETTINGS, and later for the answer to the PING of an
+    /// announced end.
     private var answerDue: DelayedCall?
     private var turnEnd: TurnEndHook?
     private var requestCount = 0
@@ -74,7 +76,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         session.countsResets = !listener.answers(peer)
     }
 
-    /// Begins with what has been read of the connection already.
+    /// Begins with the bytes of the connection that were already read.
     func start(with bytes: Span<UInt8> = Span()) {
         turnEnd = TurnEndHook(loop: worker.loop) { [unowned self] in flush() }
         deadline = Deadline(wheel: worker.deadlines, handler: self)
@@ -139,7 +141,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             case .answeredEarly(let id): streams[id]?.answeredEarly()
             case .closed(let id, _): streams.remove(id)?.close()
             case .malformed: refuseMalformed()
-            // A server's words, which clients do not have.
+            // These events come only from servers.
             case .failed, .ready, .goAway: break
             case .settingsAcknowledged:
                 if state == .open { answerDue = nil }
@@ -170,13 +172,13 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         stream.begin(head)
     }
 
-    /// Counts and logs a request of which no head could be made: its stream is reset by now.
+    /// Counts and logs a request without a well-formed head, whose stream is reset by now.
     private func refuseMalformed() {
         requestCount += 1
         recordFault(Refusal(.badRequest, .http2Malformed))
     }
 
-    /// Counts and logs what is no request, and was answered or reset as that.
+    /// Counts and logs a message that is no request, and was answered or reset as such.
     func recordFault(_ refusal: Refusal) {
         let exchange = beginExchange()
         exchange.intake.refuseHead(refusal)
@@ -205,22 +207,22 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         guard state != .closed, state != .lingering else { return }
         let isBlocked = !write()
         guard state != .closed else { return }
-        // The library may have found one, and said so just now.
+        // The library may just have found and reported one.
         tellFault()
         if !isBlocked {
             transport?.disableWriting()
             if session.isFinished { return finish() }
         }
         resumeStreams()
-        // A stream whose answer has gone out whole is closed.
+        // A stream whose answer has been sent completely is closed.
         takeEvents()
-        // A stream is closed once its last frame is made: the socket may not have taken it yet.
+        // A stream is closed once its last frame is made, but the socket may not have taken it yet.
         if hasClientEnded, streams.isEmpty, !isBlocked { return close() }
         if streams.isEmpty { session.releaseStorage() }
         updateDeadline(isBlocked: isBlocked)
     }
 
-    /// False if the socket takes no more for now.
+    /// Writes frames. False if the socket takes no more for now.
     private func write() -> Bool {
         guard let transport else { return true }
         switch session.write(to: transport, atMost: HTTP2Endpoint.writeByteCount) {
@@ -229,7 +231,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             return true
         case .blocked(let byteCount):
             readerPace.wrote(byteCount)
-            // Progress: the time to take the next byte starts over.
+            // Progress: the time for the next byte starts anew.
             if byteCount > 0, wait == .send { wait = .nothing }
             transport.enableWriting()
         case .broken: lose()
@@ -237,7 +239,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         return false
     }
 
-    /// Lets upstreams go on whose clients have taken what was waiting.
+    /// Resumes the upstreams of streams whose clients have taken the waiting bytes.
     private func resumeStreams() {
         guard !pausedStreams.isEmpty else { return }
         let paused = pausedStreams
@@ -253,9 +255,9 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             || session.waitingByteCount(stream: id) == 0
     }
 
-    /// How many bytes of its answer a stream takes now: what the connection has room for, and a
-    /// piece where nothing waits on the stream, so that those that the client does not read hold up
-    /// no others. If there is none the stream is told by and by.
+    /// The number of bytes of its answer that a stream takes now: the room of the connection, and a
+    /// piece if nothing waits on the stream, so that streams that the client does not read do not
+    /// hold up others. If it is 0, the stream is told later when there is room.
     func room(for id: Int32) -> Int {
         let rest = responseBufferByteCountMax - session.waitingByteCount
         if rest >= Self.pieceByteCount { return rest }
@@ -270,7 +272,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     // MARK: ending
 
-    /// One deadline for what concerns the whole connection; streams have their own.
+    /// Sets the one deadline of the whole connection; streams have their own.
     private func updateDeadline(isBlocked: Bool) {
         let next = nextWait(isBlocked: isBlocked)
         if !isBlocked { readerPace.end() }
@@ -320,8 +322,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// Begins the end that loses no request: says so first, refuses only once the client must know
-    /// (RFC 9113 section 6.8).
+    /// Begins an end that loses no request: announces it first, and refuses streams only once the
+    /// client must know (RFC 9113 section 6.8).
     private func announceEnd() {
         guard state == .open else { return }
         state = .announced
@@ -340,8 +342,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         scheduleFlush()
     }
 
-    /// All is said: shuts our side and waits briefly for the client to do the same, so that it can
-    /// read the GOAWAY before it sees a reset.
+    /// Shuts our side after the last frame, and waits briefly for the client to do the same, so
+    /// that it can read the GOAWAY before it sees a reset.
     private func finish() {
         loseStreams()
         state = .lingering
@@ -368,9 +370,10 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         worker.remove(self)
     }
 
-    /// What a stream may have waiting beyond what the connection may hold.
+    /// The most bytes that a stream may have waiting beyond those that the connection may hold.
     private static let pieceByteCount = 4 * 1024
-    /// Clients answer a PING in a round trip; one that does not is not waited for.
+    /// The time for the answer to a PING, which takes a client a round trip. A later answer is not
+    /// waited for.
     static let announcementNanoseconds: UInt64 = 1_000_000_000
 }
 

@@ -16,13 +16,13 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     private var trailers: TrailerSection?
     private var isContinueOwed = false
     private var isUpstreamPaused = false
-    /// Window that the client gets back when the upstream has taken what fills it.
+    /// The window that the client gets back when the upstream has taken the bytes that fill it.
     private var keptByteCount = 0
-    /// The answer has been submitted as far as it has come.
+    /// True if the answer has been submitted as far as it has come.
     private var hasAnswer = false
-    /// The answer is on its way whole; what still comes of the request is thrown away.
+    /// True if the complete answer is on its way; further bytes of the request are thrown away.
     private var isAnsweredEarly = false
-    /// How fast the client takes what waits for it on this stream.
+    /// The pace at which the client takes the bytes that wait on this stream.
     private var readerPace = ReaderPace()
 
     private var session: HTTP2Session { connection.session }
@@ -40,7 +40,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
 
     func begin(_ event: HeadEvent) {
         guard let exchange else { return }
-        // Reset in the same breath: nothing is done for it (CVE-2023-44487).
+        // The client has reset the stream at once, so nothing is done for it (CVE-2023-44487).
         guard session.isOpen(id) else { return }
         exchange.intake.replaceHead(with: event.bytes)
         isBodyComplete = event.isEnd
@@ -60,14 +60,16 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         }
     }
 
-    /// One parser judges the requests of both protocols.
+    /// Parses the head, with the parser of HTTP/1.1, so that one parser judges the requests of both
+    /// protocols.
     private func parse(_ event: HeadEvent, _ exchange: Exchange) -> HeadOutcome {
         if event.isTooLarge { return .refused(HTTPRefusal(request: .headTooLarge)) }
         let bytes = event.bytes
         return exchange.intake.head.parse(bytes.span, limits: exchange.site.headLimits)
     }
 
-    /// Hands on the next bytes of the body. The caller refuses: it holds a view into them here.
+    /// Passes on the next bytes of the body. The caller refuses the request, because a view into
+    /// the bytes is open here.
     func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool) {
         guard let exchange, !isBodyComplete else { return (nil, false) }
         isContinueOwed = false
@@ -86,7 +88,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         connection.scheduleFlush()
     }
 
-    /// Fields after the body; its end follows.
+    /// Takes the fields after the body; its end follows.
     func receiveTrailers(_ bytes: [UInt8]) {
         guard exchange != nil, !isBodyComplete else { return }
         do throws(HTTPFault) {
@@ -112,7 +114,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         exchange?.intake.endBody(trailers)
     }
 
-    /// The client sends no more: if the request is not whole, it never will be.
+    /// The client sends no more. If the request is not complete, it never will be.
     func clientEnded() {
         guard session.isOpen(id) else { return }
         if isBodyComplete, exchange?.intake.endsWithClient != true { return }
@@ -129,11 +131,11 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         }
     }
 
-    // MARK: its end
+    // MARK: the end of the stream
 
-    /// The answer is whole and the request is not. The client gets the time to read the one before
-    /// it is told to stop the other: some throw away what came before RST_STREAM (curl before
-    /// version 8). Its window is not opened again.
+    /// The answer is complete and the request is not. The client gets time to read the answer
+    /// before it is told to stop sending, because some clients throw away what came before
+    /// RST_STREAM (curl before version 8). Its window is not opened again.
     func answeredEarly() {
         isAnsweredEarly = true
         deadline.set(afterNanoseconds: Lingering.timeout.wholeNanoseconds)
@@ -159,8 +161,8 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         }
     }
 
-    /// Checks a client for which something has waited long. Bytes that were made into frames count
-    /// as taken: while the client's window is closed, none are made.
+    /// Checks a client for which bytes have waited long. Bytes that were made into frames count as
+    /// taken: while the client's window is closed, none are made.
     private func checkClient() {
         guard session.waitingByteCount(stream: id) > 0 else { return }
         let rest = readerRest(isDue: true)
@@ -178,7 +180,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
             queued: session.waitingByteCount(stream: id), isDue: isDue)
     }
 
-    /// The client took what was waiting.
+    /// The client took the bytes that were waiting for it.
     func clientIsReady() {
         guard isUpstreamPaused else { return }
         isUpstreamPaused = false
@@ -186,7 +188,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     }
 }
 
-/// Writing answers in HTTP/2 (RFC 9113 section 8.1).
+/// Writes answers in HTTP/2 (RFC 9113 section 8.1).
 extension HTTP2Stream: ResponseSink {
     var peerText: String { connection.peerText }
     var transport: Transport? { connection.transport }
@@ -310,7 +312,7 @@ extension HTTP2Stream: ResponseSink {
 
     func lose() {
         abortResponse()
-        // Not once the reset has gone out: a client that has left may take nothing any more.
+        // Now, not once the reset has gone out: a client that has left may never read again.
         close()
     }
 
@@ -326,13 +328,14 @@ extension HTTP2Stream: ResponseSink {
         deadline.clear()
     }
 
-    /// A client that takes nothing of what waits for it, or takes it too slowly, loses the stream.
+    /// Appends bytes of the answer. Resets the stream of a client that takes none of the waiting
+    /// bytes, or takes them too slowly.
     private func append(_ bytes: Span<UInt8>) {
         append(bytes.count) { session.append(bytes, stream: id) }
     }
 
     private func append(_ byteCount: Int, _ give: () -> Void) {
-        // It has caught up: what it takes from now on counts again.
+        // The client has caught up: its pace is measured anew from now on.
         if session.waitingByteCount(stream: id) == 0 {
             readerPace.begin(now: worker.loop.now, queued: 0)
         }
@@ -341,7 +344,7 @@ extension HTTP2Stream: ResponseSink {
         if !deadline.isSet { deadline.set(afterNanoseconds: readerRest(isDue: false)) }
     }
 
-    /// The fields that the route sets and adds.
+    /// Appends the fields that the route sets and adds.
     private func append(_ edits: FieldEdits?, _ exchange: Exchange) {
         guard let edits else { return }
         for line in edits.lines {
@@ -385,7 +388,7 @@ extension HTTP2Stream: ResponseSink {
         }
     }
 
-    /// The end-to-end fields of an upstream's answer. True if one of them is `Date`.
+    /// Appends the end-to-end fields of an upstream's answer. True if one of them is `Date`.
     private func appendFields(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool {

@@ -3,25 +3,26 @@ import EventLoop
 import HTTP
 import ProxyProtocol
 
-/// A connection of a peer that must say first for whom it comes: reads the PROXY header and not one
-/// byte more, so that whatever speaks next (TLS, HTTP) finds the connection as if it were new.
+/// A connection of a proxy that must first say for which client it comes. Reads the PROXY header
+/// and not one byte more, so that the protocol after it (TLS, HTTP) finds the connection as if it
+/// were new.
 final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
     let worker: Worker
     let descriptor: Int32
-    /// The proxy.
+    /// The address of the proxy.
     let peer: SocketAddress
     private(set) var listener: ListenerContext
     var slot = 0
     var quotaPlace: QuotaPlace?
-    /// The proxy, once it has spoken, which is what the greeting waits for.
+    /// The proxy, once its greeting has been read.
     var proxy: SocketAddress?
-    /// What the connection that goes on takes over (``Watch/heldUntil``).
+    /// The value that the connection which follows takes over (``Watch/heldUntil``).
     var heldUntil = MonotonicInstant(nanoseconds: 0)
     private var watch: Watch?
     private var deadline: Deadline?
     /// The bytes of the header that have come.
     private var header = ByteBuffer()
-    /// The connection that goes on in its place.
+    /// The connection that replaces this one.
     private var successor: (any ClientConnection)?
 
     init(worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext) {
@@ -42,7 +43,7 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
     func descriptorIsReadable() {
         var seen = ByteBuffer(capacity: ProxyHeader.byteCountMax)
         seen.append(header.readable)
-        // One byte more than the longest header, so that there is always one to ask for.
+        // One byte more than the longest header, so that there is always at least one to read.
         let room = ProxyHeader.byteCountMax + 1 - seen.count
         switch Socket.peek(descriptor, into: &seen, atMost: room) {
         case .bytes: break
@@ -61,7 +62,8 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
 
     func descriptorIsWritable() {}
 
-    /// A proxy that opens a connection and says nothing is a health check: no news.
+    /// Ends the wait. A proxy that opens a connection and says nothing is a health check, which is
+    /// not logged.
     func deadlineExpired() { fail(header.isEmpty ? nil : "timeout") }
 
     /// Takes the header's bytes up to `byteCount` from the kernel, which has them.

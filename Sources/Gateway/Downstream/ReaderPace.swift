@@ -1,18 +1,19 @@
 import EventLoop
 
-/// How fast a client takes what waits for it, from the moment at which it took no more at once.
+/// The pace at which a client takes waiting bytes, from the moment at which it did not take all at
+/// once.
 ///
-/// It ends, and starts over, when nothing waits: pauses of the upstream are not the client's, and a
-/// client that takes all that waits, many kilobytes at a time, is not slow.
+/// It ends, and starts anew, when nothing waits: pauses of the upstream are not the client's, and a
+/// client that takes all waiting bytes, many kilobytes at a time, is not slow.
 struct ReaderPace {
     private var start: MonotonicInstant?
     private var writtenByteCount = 0
-    /// The bytes that waited at the start, which the client takes too.
+    /// The bytes that waited at the start, which the client has to take too.
     private var queuedByteCount = 0
     /// The bytes that it had taken at the last look, and the time of that look.
     private var takenByteCount = 0
     private var takenAt = MonotonicInstant(nanoseconds: 0)
-    /// When it would be late, as last found.
+    /// The time at which the client would be late, by the last check.
     private(set) var due = MonotonicInstant(nanoseconds: 0)
 
     var isRunning: Bool { start != nil }
@@ -27,14 +28,15 @@ struct ReaderPace {
 
     mutating func end() { start = nil }
 
-    /// There is more for it to take.
+    /// Notes that there are more bytes to take.
     mutating func wrote(_ byteCount: Int) { writtenByteCount += byteCount }
 
-    /// Nanoseconds until the client is late, 0 where it is: too slow for `pace`, or without taking
-    /// a byte for `send`. `queued`: what waits now. `isDue`: the time last found is over.
+    /// The nanoseconds until the client is late; 0 if it is: because it is slower than `pace`, or
+    /// has taken no byte for `send`. `queued`: the bytes that wait now. `isDue`: the time of the
+    /// last check is over.
     ///
     /// A kernel asks for more bytes only when a good part of its queue is gone, which takes a slow
-    /// client long: so what is left of the queue tells.
+    /// client long. The rest of the queue therefore tells its progress.
     mutating func rest(
         _ pace: BodyPace, send: UInt64, now: MonotonicInstant, queued: Int, isDue: Bool = false
     ) -> UInt64 {
@@ -59,7 +61,7 @@ final class HeldPace {
 
     init(since now: MonotonicInstant, queued: Int) { pace.begin(now: now, queued: queued) }
 
-    /// Nanoseconds until the client is late by the present settings (``ReaderPace/rest``).
+    /// The nanoseconds until the client is late by the present settings (``ReaderPace/rest``).
     func rest(_ worker: Worker, queued: Int, isDue: Bool = false) -> UInt64 {
         let site = worker.site
         return pace.rest(

@@ -2,13 +2,13 @@ import Bytes
 import HTTP
 
 extension ResponseHead {
-    /// Whether a field of an upstream's answer goes on to the client: not what belongs to the hop
-    /// behind us (RFC 9110 section 7.6.1), says how long the message is, only we may say, or the
-    /// route's edits remove.
+    /// True if a field of an upstream's answer goes on to the client. Fields do not if they belong
+    /// to the hop behind us (RFC 9110 section 7.6.1), state the length of the message, may come
+    /// from the gateway only, or are removed by the route's edits.
     ///
     /// - Parameters:
-    ///   - hasNominated: whether `Connection` names any field.
-    ///   - hasTrailers: whether the client gets trailers, so that it may be told which.
+    ///   - hasNominated: true if `Connection` names any field.
+    ///   - hasTrailers: true if the client gets trailers, so that it may be told which.
     @inline(__always)
     func isRelayed(
         _ field: FieldRange, in bytes: Span<UInt8>, hasNominated: Bool, hasTrailers: Bool,
@@ -18,7 +18,7 @@ extension ResponseHead {
         case .connection, .keepAlive, .proxyConnection, .transferEncoding, .contentLength,
             .upgrade, .te:
             return false
-        // Every answer tells the exchange's own.
+        // Every answer has the exchange's own id.
         case .xRequestID: return false
         case .trailer where !hasTrailers: return false
         default: break
@@ -38,7 +38,7 @@ extension Recorder {
         return !edits.removed.contains(Self.requestIDField.span)
     }
 
-    /// The field that tells it, where the answer does.
+    /// Appends the line with the request's id, if the answer has it.
     func appendRequestIDLine(isOfRoute: Bool, to output: inout ByteBuffer) {
         guard tellsRequestID(isOfRoute: isOfRoute) else { return }
         output.append("X-Request-Id: ")
@@ -48,10 +48,10 @@ extension Recorder {
 
     static let requestIDField = Array("x-request-id".utf8)
 
-    /// Gives the fields of an upstream's answer that go on to the client to `relay`.
+    /// Calls `relay` for each field of an upstream's answer that goes on to the client.
     ///
-    /// - Parameter hasTrailers: whether the client gets trailers, so that it may be told which.
-    /// - Returns: whether the answer has a `Date`.
+    /// - Parameter hasTrailers: true if the client gets trailers, so that it may be told which.
+    /// - Returns: true if the answer has a `Date`.
     @inline(__always)
     func forEachField(
         of head: borrowing ResponseHead, _ bytes: Span<UInt8>, hasTrailers: Bool,
@@ -73,8 +73,8 @@ extension Recorder {
         return hasDate
     }
 
-    /// Gives the fields of an upstream's trailer section that go on to the client to `relay`: the
-    /// rules are those of its head, and what belongs there alone is left out.
+    /// Calls `relay` for each field of an upstream's trailer section that goes on to the client.
+    /// The rules are those of its head; fields that may stand only in a head are left out.
     func forEachTrailer(
         of trailers: TrailerSection, _ relay: (FieldRange, Span<UInt8>) -> Void
     ) {
@@ -95,7 +95,7 @@ extension Recorder {
         for field in trailers.fields where field.known.mayTrail {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
-            // Who the client is, and what it proved, was said in the head by us.
+            // The gateway has named the client and its proof in the head.
             guard !site.fieldNames.reserved.contains(name),
                 !site.fieldNames.forwarding.contains(name),
                 !site.fieldNames.overriding.contains(name),
@@ -105,7 +105,7 @@ extension Recorder {
         }
     }
 
-    /// Whether the client takes trailers.
+    /// True if the client accepts trailers.
     var takesTrailers: Bool {
         return head.takesTrailers(in: headBytes.span)
     }

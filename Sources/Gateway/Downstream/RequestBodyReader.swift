@@ -9,7 +9,7 @@ struct RequestBodyReader {
         case complete, length, chunked
     }
 
-    /// What chunked bodies need and others do not: too large for each idle connection.
+    /// The state that only chunked bodies need, because it is too large for each idle connection.
     private final class Chunks {
         var decoder = ChunkedDecoder()
         var trailers: TrailerSection?
@@ -25,14 +25,14 @@ struct RequestBodyReader {
     var trailers: TrailerSection? { chunks?.trailers }
 
     enum Step {
-        /// After `skip` bytes of framing come `count` bytes of the body.
+        /// `count` bytes of the body come after `skip` bytes of framing.
         case data(skip: Int, count: Int, isLast: Bool)
         case ended(consumed: Int)
         case needsMore(consumed: Int)
         case malformed(HTTPFault)
     }
 
-    /// Makes ready for the body of the next request.
+    /// Prepares for the body of the next request.
     mutating func begin(_ framing: BodyFraming) {
         switch framing {
         case .none, .untilClose, .length(0): end()
@@ -46,7 +46,7 @@ struct RequestBodyReader {
         }
     }
 
-    /// Nothing more of the body is looked at.
+    /// Ends the body: no more of it is read.
     mutating func end() {
         framing = .complete
         if chunks != nil { chunks = nil }
@@ -54,7 +54,7 @@ struct RequestBodyReader {
 
     var isComplete: Bool { framing == .complete }
 
-    /// Bytes still to come, where that is known.
+    /// The number of bytes still to come, if it is known.
     var remainingByteCount: Int? {
         switch framing {
         case .complete: 0
@@ -63,8 +63,7 @@ struct RequestBodyReader {
         }
     }
 
-    /// What one read takes: more of a long body, which is written in such pieces where it goes to a
-    /// file.
+    /// The most bytes of one read. More for a long body, which is written to a file in such pieces.
     var readByteCountMax: Int {
         min(max(remainingByteCount ?? 0, HTTP1Connection.readByteCount), Self.longReadByteCount)
     }

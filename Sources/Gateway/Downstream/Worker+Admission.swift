@@ -5,7 +5,7 @@ import Judgement
 import Settings
 import TLS
 
-/// The way of a connection from the listener to its protocol.
+/// Brings a connection from the listener to its protocol.
 extension Worker {
     /// - Parameter heldUntil: the time until which the listener was paused (``Watch/heldUntil``).
     func accepted(
@@ -66,8 +66,8 @@ extension Worker {
         return handshake
     }
 
-    /// False if `client` has as many connections as it may. Otherwise `quotaPlace` is to be held
-    /// for as long as the connection lives.
+    /// False if `client` has as many connections as it may. Otherwise `quotaPlace` must be held for
+    /// as long as the connection lives.
     private func admit(
         _ client: SocketAddress, _ listener: ListenerContext, _ quotaPlace: inout QuotaPlace?
     ) -> Bool {
@@ -85,7 +85,7 @@ extension Worker {
         if isTLS { return Socket.close(descriptor) }
         _ = Socket.write(descriptor, Self.tooManyConnections.span)
         Socket.shutdownWrite(descriptor)
-        // A request that has come and is not read would make a reset of the close, which may
+        // The close would be a reset if a request that has come were not read, and a reset may
         // overtake the answer.
         var scrap = ByteBuffer(capacity: HTTP1Connection.readByteCount)
         _ = Socket.read(descriptor, into: &scrap, atMost: HTTP1Connection.readByteCount)

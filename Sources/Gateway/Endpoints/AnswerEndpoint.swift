@@ -22,7 +22,7 @@ extension EndpointDesk {
         }
     }
 
-    /// Methods that the endpoint, or the admin page, takes, for `Allow`.
+    /// The methods that the endpoint, or the admin page, accepts, for `Allow`.
     var allowedMethods: String {
         switch match.endpoint {
         case .attestVerify, .attestFailure, .assertToken: "POST"
@@ -34,7 +34,7 @@ extension EndpointDesk {
         }
     }
 
-    /// A fresh challenge: the plain token, or JSON for clients that ask for it.
+    /// Answers a fresh challenge: the plain token, or JSON for clients that ask for it.
     private func answerChallenge(_ purpose: ChallengePurpose) throws(Refusal) -> Step {
         switch head.methodKind {
         case .get, .head, .post: break
@@ -53,7 +53,7 @@ extension EndpointDesk {
             writer.beginObject()
             writer.member("challenge", bytes: token.span)
             writer.member("expires_in", int: life / 1000)
-            // A device that fails to attest has no other answer to go by.
+            // The advice goes along because a device that fails to attest gets no other answer.
             if purpose == .attestation { RetryAdvice.enrolment.write(to: &writer) }
             writer.endObject()
             response = LocalResponse(
@@ -66,7 +66,7 @@ extension EndpointDesk {
         return exchange.answer(response)
     }
 
-    /// What clients have to know about this host.
+    /// Answers what clients have to know about this host.
     private func answerDiscovery() throws(Refusal) -> Step {
         guard head.methodKind == .get || head.methodKind == .head else {
             throw Refusal(.methodNotAllowed, .endpoint)
@@ -75,13 +75,15 @@ extension EndpointDesk {
         var response = LocalResponse(
             status: 200, contentType: "application/json",
             body: site.endpoints.discovery.document(ofHostClass: site.routes.hostClass(of: host)))
-        // For as long as a reload may take to be noticed; a refusal is told at once all the same.
+        // The age within which a reload should be noticed; a refusal tells a client at once all the
+        // same.
         response.fields.append(("Cache-Control", Array("public, max-age=300".utf8)))
         return exchange.answer(response)
     }
 
     /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not. Nil
-    /// only if nothing asks for one: a client that did would not notice an unbound challenge.
+    /// only if the parameter is absent: a client that sent one would not notice an unbound
+    /// challenge.
     private func queriedKeyID() throws(Refusal) -> KeyID? {
         guard let value = try queried("key_id", else: .keyIDBase64) else { return nil }
         guard let keyID = KeyID(base64: value.span) else {
@@ -91,7 +93,7 @@ extension EndpointDesk {
         return keyID
     }
 
-    /// The one value of a parameter of the query.
+    /// The value of a parameter that must come only once in the query.
     func queried(
         _ name: StaticString, else check: Cause.Check
     ) throws(Refusal) -> [UInt8]? {
@@ -131,14 +133,14 @@ extension EndpointDesk {
 
     /// The challenge for the app's next request, on attested routes.
     func nextChallenge() -> Challenge? {
-        // What it brings is for assertions: an enrolment that failed has no use for it.
+        // The challenge is for assertions, so a failed enrolment has no use for it.
         guard policy.mode != .off || attestedKeyID != nil else { return nil }
         let keyID = exchange.provenKeyID ?? attestedKeyID
         return worker.makeChallenge(.assertion, keyID: keyID)
     }
 
-    /// The action that the client is advised to take. An attestation is not signed again: it needs
-    /// a new challenge.
+    /// The action that the client is advised to take. An attestation is not signed again, because
+    /// it needs a new challenge.
     func action(for reason: Reason) -> Reason.Action {
         match.endpoint == .attestVerify && reason == .challengeExpired
             ? .fetchChallenge : reason.action

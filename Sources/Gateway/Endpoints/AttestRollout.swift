@@ -10,7 +10,8 @@ extension EndpointDesk {
     /// gives itself, which outlasts its keys: one that is told to attest again may; else by the key
     /// that it is to be bound to; else by its address, which changes with its network.
     ///
-    /// It spreads load and guards nothing: who chooses another name gets another chance.
+    /// The rollout spreads load and guards nothing: a client that chooses another name gets another
+    /// chance.
     func checkAttestRollout(_ keyID: KeyID?) throws(Refusal) {
         let rollout = site.settings.endpoints.attestRollout
         // While the share is not known, it counts as 0: the fleet must not attest all at once.
@@ -21,7 +22,7 @@ extension EndpointDesk {
         var refusal = Refusal(
             .rateLimited, .attestRollout,
             explanation: "This installation may attest later.")
-        // Those who wait do not come back together.
+        // Spread, so that waiting installations do not come back together.
         let seconds = UInt64(rollout.retryAfter.components.seconds)
         refusal.retryAfterSeconds = seconds + seconds * UInt64(cohort) / 100
         throw refusal
@@ -39,6 +40,6 @@ extension EndpointDesk {
         return Rollout.cohort(ofName: name.span)
     }
 
-    /// A UUID has 36.
+    /// The longest name of an installation. A UUID has 36 characters.
     private static let installationByteCountMax = 128
 }

@@ -1,8 +1,8 @@
 import Bytes
 
-/// Why a parameter's value cannot be told.
+/// The reason why a parameter has no value.
 enum QueryFault: Error, Equatable {
-    /// A `%` without two hexadecimal digits, in the parameter or in any parameter's name.
+    /// There is a `%` without two hexadecimal digits, in the parameter or in any parameter's name.
     case badlyEncoded
     case repeated
 }
@@ -12,7 +12,7 @@ enum QueryValue {
     /// The decoded value of the parameter named `name`, empty if it has none; nil if there is no
     /// such parameter.
     ///
-    /// `+` stays `+`: it is a digit of base64, and clients that mean it rarely encode it.
+    /// `+` stays `+`, because it is a digit of base64 and clients that mean it rarely encode it.
     static func find(
         _ name: StaticString, inQueryOf target: Span<UInt8>
     ) throws(QueryFault) -> [UInt8]? {
@@ -33,7 +33,7 @@ enum QueryValue {
             while nameEnd < query.count, !isEnd(query[nameEnd], ofName: true) { nameEnd += 1 }
             var end = nameEnd
             while end < query.count, !isEnd(query[end], ofName: false) { end += 1 }
-            // An encoded name is the same name.
+            // A name means the same in its encoded form.
             if try percentDecoded(query.extracting(start..<nameEnd)) == wanted {
                 guard found == nil else { throw .repeated }
                 let valueStart = min(nameEnd + 1, end)

@@ -7,10 +7,10 @@ enum DeviceTokenOutcome: String, CaseIterable {
     /// Apple has told the bits.
     case read
     case missing
-    /// Apple does not take it, or it is none.
+    /// Apple does not accept the token, or it is not a token.
     case invalid
     case spent
-    /// Apple, or the counter store, does not answer, or too much is asked already.
+    /// Apple or the counter store does not answer, or too many questions are under way.
     case unavailable
 
     fileprivate init(_ refusal: Refusal) {
@@ -36,13 +36,13 @@ enum DeviceBitState: String, CaseIterable {
     var index: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// The knowledge about the device that wants to enrol a key.
+/// The knowledge about the device that enrols a key.
 struct DeviceReading {
     let outcome: DeviceTokenOutcome
     let bits: DeviceBits?
 }
 
-/// The two bits of the device behind an attestation, by a DeviceCheck token beside it
+/// Reads the two bits of the device behind an attestation, by a DeviceCheck token beside it
 /// (`signals.keys_per_device_bit`).
 extension EndpointDesk {
     /// Asks Apple for the bits, where the enrolment brings a token.
@@ -52,7 +52,8 @@ extension EndpointDesk {
         return try prover.askApple(about: try prover.readDeviceToken().bytes, withBits: true)
     }
 
-    /// One token, one key: nor may a request have shown it.
+    /// Spends the token: one token enrols one key, and a token that a request has shown enrols
+    /// none.
     func spendForEnrolment(_ verdict: DeviceVerdict) throws(Refusal) -> Step {
         let id = try prover.know(verdict)
         guard let spending = worker.spendToken(for: exchange, id) else { return .wait }
@@ -60,8 +61,8 @@ extension EndpointDesk {
         return .next
     }
 
-    /// Runs a part of the reading, and enrols the key when nothing of it is left. Throws only if a
-    /// token is required: a signal is not what enrolment depends on.
+    /// Runs a part of the reading, and enrols the key when no part is left. Throws only if a token
+    /// is required: otherwise the bits are a signal, on which enrolment does not depend.
     func enrolling(_ part: () throws(Refusal) -> Step) throws(Refusal) -> Step {
         let reading: DeviceReading
         do throws(Refusal) {

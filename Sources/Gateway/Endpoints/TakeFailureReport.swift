@@ -24,7 +24,7 @@ extension EndpointDesk {
 
     private typealias Sent = Result<FailureReport, FailureReport.Fault>
 
-    /// The report in the body, or in the header where there is no body.
+    /// The report in the body, or in the header if there is no body.
     private func sentReport() throws(Refusal) -> Sent {
         guard intake.body.byteCount > 0 else {
             return Sent { () throws(FailureReport.Fault) in
@@ -45,7 +45,7 @@ extension EndpointDesk {
         let reader = try object(in: json)
         return try FailureReport { name in
             if let text = reader.string(named: name) { return text }
-            // `try` is a number, and anything else is no word.
+            // `try` is a number; any other type counts as absent.
             guard reader.has(named: name) else { return nil }
             return name == "try" ? reader.integer("try").map { Array("\($0)".utf8) } ?? [] : []
         }

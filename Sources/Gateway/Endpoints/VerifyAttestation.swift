@@ -19,7 +19,7 @@ extension EndpointDesk {
             ? try enrol(nil) : try enrolling(readDeviceBits)
     }
 
-    /// Has the registry keep the key, with what is known of its device.
+    /// Has the registry keep the key, with the bits of its device as far as they are known.
     func enrol(_ reading: DeviceReading?) throws(Refusal) -> Step {
         guard var enrolment = enrolment else { return .next }
         if let reading {
@@ -52,7 +52,7 @@ extension EndpointDesk {
             record: record, challenge: challenge.id, macSecurity: verified.macSecurity)
     }
 
-    /// The receipt, where it verifies by itself: the attestation's nonce does not cover it, so a
+    /// The receipt, if it is valid by itself: the attestation's nonce does not cover it, so a
     /// genuine attestation may carry a damaged one. The key is enrolled either way.
     private func usableReceipt(
         of attestation: VerifiedAttestation
@@ -118,10 +118,11 @@ extension EndpointDesk {
         }
     }
 
-    /// The challenge, the bytes that the app hashed for it, and which others it may have hashed.
+    /// The challenge, the bytes that the app hashed for it, and the other bytes that it may have
+    /// hashed.
     ///
-    /// `text` is the token itself, the base64 of the token's characters, or (where the app decoded
-    /// the token as base64) the base64 of what it stands for.
+    /// `text` is the token itself, the base64 of the token's characters, or (if the app decoded the
+    /// token as base64) the base64 of the decoded bytes.
     private func attestationChallenge(
         _ text: [UInt8], keyID: KeyID
     ) throws(Refusal) -> (Challenge, hashed: [UInt8], other: [UInt8]?) {
@@ -164,7 +165,7 @@ extension EndpointDesk {
         }
     }
 
-    /// The registry's answer, after the commit.
+    /// Takes the registry's answer, after the commit.
     func enrolmentEnded(_ result: Result<EnrolmentOutcome, StoreError>, number: UInt64) {
         guard number == exchange.number, let enrolment = enrolment else { return }
         worker.meter.resumed(exchange.phase)

@@ -10,7 +10,7 @@ final class ClientFailures: Sendable {
     struct Counts: Sendable {
         fileprivate(set) var causes: [FailureCause: UInt64] = [:]
         fileprivate(set) var versions: [FailureVersion: UInt64] = [:]
-        /// Reports beyond what one address may have counted.
+        /// The number of reports beyond those that one address may have counted.
         fileprivate(set) var droppedCount: UInt64 = 0
     }
 
@@ -30,7 +30,7 @@ final class ClientFailures: Sendable {
         }
     }
 
-    /// `apps`: the App IDs that have a name here.
+    /// Counts a report. `apps`: the App IDs that have a name here.
     func count(_ report: FailureReport, apps: [String], at now: MonotonicInstant) {
         let cause = FailureCause(report)
         let version = FailureVersion(report, apps: apps)
@@ -44,16 +44,17 @@ final class ClientFailures: Sendable {
     func drop() { state.withLock { $0.droppedCount += 1 } }
 
     /// The limit of each address, which no setting changes. In five minutes 13 of its reports pass,
-    /// whatever their codes, and the alarms ask for more than 20: no single address rings one. A
-    /// device reports a failure once and its attempts grow rarer, so that those who share an
+    /// whatever their codes, and the alarms ask for more than 20, so that no single address rings
+    /// one. A device reports a failure once and tries ever more rarely, so that devices that share
+    /// an address are still heard.
     /// address are still heard.
     static let rateLimit = RateLimit(
-        // No name of a setting has a space.
+        // The name of a setting has no space.
         RateLimitSettings(
             name: "client failures", subject: .address,
             rate: .init(count: 1, period: .minute), burst: 8))
 
-    /// Some ten systems with ten failures each, and room. With the summaries each metric has fewer
-    /// than 600 series.
+    /// The most names: some ten systems with ten failures each, and room. With the summaries each
+    /// metric has fewer than 600 series.
     static let nameCountMax = 256
 }

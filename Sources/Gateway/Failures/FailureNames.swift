@@ -2,7 +2,7 @@ import Policy
 import Settings
 import Telemetry
 
-/// What failed, and on which system: the labels of one metric.
+/// A failure, and the system on which it happened: the labels of one metric.
 struct FailureCause: Hashable, Sendable {
     let phase: FailureReport.Activity
     let code: FailureReport.Code
@@ -25,11 +25,11 @@ struct FailureCause: Hashable, Sendable {
         system = FailureLabel.other
     }
 
-    /// What it is counted under where its system has no place.
+    /// The name under which it is counted if its system has no place.
     var summary: FailureCause { FailureCause(phase, code) }
 }
 
-/// What failed, and in which version of which app: the labels of the other metric.
+/// A failure, and the app and version in which it happened: the labels of the other metric.
 struct FailureVersion: Hashable, Sendable {
     /// A configured app, `unknown` or `other`.
     let app: String
@@ -45,7 +45,7 @@ struct FailureVersion: Hashable, Sendable {
         case .malformed: app = FailureLabel.other
         }
         switch report.version {
-        // What cannot be put in order is no CFBundleVersion.
+        // A version that cannot be compared is no CFBundleVersion.
         case .value(let text) where text.utf8.count <= Self.versionByteCountMax:
             version = BundleVersion(text)?.text ?? FailureLabel.other
         case .missing: version = FailureLabel.unknown
@@ -58,11 +58,11 @@ struct FailureVersion: Hashable, Sendable {
         version = FailureLabel.other
     }
 
-    /// What it is counted under where its version has no place.
+    /// The name under which it is counted if its version has no place.
     var summary: FailureVersion { FailureVersion(app: app, code: code) }
 
-    /// The configured app that calls itself so: by its App ID, or by the bundle identifier in it,
-    /// since an app does not know its team.
+    /// The configured app with that name: its App ID, or the bundle identifier in the App ID,
+    /// because an app does not know its team.
     private static func app(_ name: String, of apps: [String]) -> String? {
         if apps.contains(name) { return name }
         let found = apps.filter { id in
@@ -71,7 +71,7 @@ struct FailureVersion: Hashable, Sendable {
         return found.count == 1 ? found[0] : nil
     }
 
-    /// Apple allows 18 characters.
+    /// The longest version. Apple allows 18 characters.
     private static let versionByteCountMax = 32
 }
 

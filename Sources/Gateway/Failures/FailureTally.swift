@@ -8,7 +8,7 @@
 struct FailureTally<Name: Hashable & Sendable>: Sendable {
     private struct Entry {
         var total: UInt64 = 0
-        /// Half of what came in the minute before counts.
+        /// The recent count, in which half of the minute before counts.
         var recent: UInt32 = 0
     }
 
@@ -54,18 +54,18 @@ struct FailureTally<Name: Hashable & Sendable>: Sendable {
         waiting = waiting.compactMapValues { $0 >> shift == 0 ? nil : $0 >> shift }
     }
 
-    /// Gives the place of the weakest to the strongest of those that wait, if it is much stronger.
+    /// Gives the place of the weakest name to the strongest that waits, if that is much stronger.
     private mutating func replaceWeakest() {
         guard let strongest = waiting.max(by: { $0.value < $1.value }),
             let weakest = named.min(by: { $0.value.recent < $1.value.recent }),
             UInt64(strongest.value) > 2 * UInt64(weakest.value.recent) + Self.advantage
         else { return }
         named[weakest.key] = nil
-        // What it had counted so far is in its summary, where scrapes have seen it.
+        // Its earlier counts stay in its summary, where scrapes have seen them.
         named[strongest.key] = Entry(recent: strongest.value)
         waiting[strongest.key] = nil
     }
 
-    /// More than what one who is heard now and then reaches.
+    /// The reports by which a name must exceed twice the weakest: more than a rare name has.
     private static var advantage: UInt64 { 8 }
 }

@@ -1,5 +1,4 @@
-/// How long ago something was, in slots: a minute each for an hour, a quarter of an hour each for a
-/// day.
+/// A range of the history in slots: a minute each for an hour, a quarter of an hour each for a day.
 enum HistoryRange: String, CaseIterable {
     case hour
     case day
@@ -7,14 +6,14 @@ enum HistoryRange: String, CaseIterable {
     var slotCount: Int { self == .hour ? 60 : 96 }
     var minutesPerSlot: Int { self == .hour ? 1 : 15 }
 
-    /// The slots that have begun by `minute`, the first of which is 0.
+    /// The number of slots that have begun by `minute`, the first of which is 0.
     func slotCount(at minute: Int) -> Int { min(slotCount, minute / minutesPerSlot + 1) }
 }
 
 /// The counts of a few columns in the last hour and day, in memory of a fixed size.
 struct HistoryRing {
     let columnCount: Int
-    /// By slot and column; a slot's place is its number modulo the number of slots.
+    /// The counts by slot and column. A slot's place is its number modulo the number of slots.
     private var minutes: [UInt32]
     private var quarters: [UInt32]
 
@@ -29,7 +28,7 @@ struct HistoryRing {
             * MemoryLayout<UInt32>.stride
     }
 
-    /// Adds to the slots of `minute`, and to no more than what they can hold.
+    /// Adds to the slots of `minute`, up to the largest number that they can hold.
     mutating func add(_ amount: UInt64, column: Int, at minute: Int) {
         precondition(column < columnCount)
         let amount = UInt32(clamping: amount)
@@ -59,7 +58,7 @@ struct HistoryRing {
         return (range == .hour ? minutes : quarters)[start..<start + columnCount]
     }
 
-    /// Whether nothing was counted for a day.
+    /// True if nothing was counted for a day.
     var isEmpty: Bool { !quarters.contains { $0 != 0 } }
 
     private func place(of slot: Int, _ range: HistoryRange) -> Int {

@@ -3,10 +3,10 @@ struct HistoryTable<Name: Hashable & Sendable>: Sendable {
     let columnCount: Int
     let countMax: Int
     private var rings: [Name: HistoryRing] = [:]
-    /// What each counter stood at. Kept also without a ring, so that what comes back after a day
-    /// is not counted from 0; as many as the meters have.
+    /// The last value of each counter, as many as the meters have. It is kept without a ring, too,
+    /// so that a counter that comes back after a day does not count from 0.
     private var totals: [Name: [UInt64]] = [:]
-    /// Names that found no room.
+    /// The names that found no room.
     private(set) var leftOut: Set<Name> = []
 
     init(columnCount: Int, countMax: Int) {
@@ -15,12 +15,12 @@ struct HistoryTable<Name: Hashable & Sendable>: Sendable {
 
     var names: some Collection<Name> { rings.keys }
 
-    /// What the rings hold at most.
+    /// The most bytes that the rings hold.
     var byteCountMax: Int { countMax * HistoryRing.byteCount(columnCount: columnCount) }
     var byteCount: Int { rings.count * HistoryRing.byteCount(columnCount: columnCount) }
 
-    /// Takes the counters as they stand: what came to them since the last time goes into the slots
-    /// of `minute`.
+    /// Takes the values of the counters: the increase since the last call goes into the slots of
+    /// `minute`.
     mutating func take(_ name: Name, _ counters: [UInt64], at minute: Int) {
         precondition(counters.count == columnCount)
         let old = totals[name]
@@ -29,14 +29,14 @@ struct HistoryTable<Name: Hashable & Sendable>: Sendable {
         guard hasRing(name) else { return }
         for (column, value) in counters.enumerated() {
             let before = old?[column] ?? 0
-            // What others were summed into may fall when one of them is named again.
+            // A summary may fall when one of its names is counted by itself again.
             if value > before {
                 rings[name]?.add(value - before, column: column, at: minute)
             }
         }
     }
 
-    /// Makes room where there is none, by forgetting what was silent for a day.
+    /// True if the name has a ring. If there is no room, forgets names that were silent for a day.
     private mutating func hasRing(_ name: Name) -> Bool {
         if rings[name] != nil { return true }
         if rings.count >= countMax {
@@ -51,8 +51,8 @@ struct HistoryTable<Name: Hashable & Sendable>: Sendable {
         return true
     }
 
-    /// Forgets names that are counted no more, and makes room for those that come in their place.
-    /// One that comes back begins at 0.
+    /// Forgets names that are not counted any more, which makes room for new ones. A name that
+    /// comes back begins at 0.
     mutating func keep(_ names: Set<Name>) {
         guard totals.contains(where: { !names.contains($0.key) }) else { return }
         rings = rings.filter { names.contains($0.key) }

@@ -3,13 +3,13 @@
 struct ServerTimes: Sendable {
     private struct Look {
         let count: UInt64
-        /// Seconds since 1970; nil if it was not asked since the start.
+        /// The time in seconds since 1970; nil if the server was not asked since the start.
         let askedAt: Int64?
     }
 
     private var looks: [StatusHistory.Server: Look] = [:]
 
-    /// Takes the requests of all servers as they stand at `now`, in seconds since 1970.
+    /// Takes the request counts of all servers at `now`, in seconds since 1970.
     mutating func take(
         _ counts: [(server: StatusHistory.Server, count: UInt64)], at now: Int64
     ) {

@@ -27,9 +27,9 @@ struct StatusHistory: Sendable {
     /// The counts of a route, besides buckets and durations.
     enum RouteColumn: Int, CaseIterable {
         case ended
-        /// By the gateway: not what an upstream failed.
+        /// Refused by the gateway, which failures of an upstream are not.
         case refused
-        /// What a route found wrong and let pass, because it only observes this cohort.
+        /// Faulty, but let pass because the route only observes this cohort.
         case wouldBeRefused
         case serverErrors
         case invalidProofs
@@ -41,13 +41,13 @@ struct StatusHistory: Sendable {
         case failures
     }
 
-    /// A version of an app, as metrics name it.
+    /// A version of an app, with the names that metrics use.
     struct Version: Hashable, Sendable {
         let app: String
         let version: String
     }
 
-    /// A server of an upstream, likewise.
+    /// A server of an upstream, with the names that metrics use.
     struct Server: Hashable, Sendable {
         let upstream: String
         let server: String
@@ -70,7 +70,7 @@ struct StatusHistory: Sendable {
     var stores = HistoryTable<String>(
         columnCount: bucketCount(.storeDuration), countMax: storeCountMax)
 
-    /// What failed in apps.
+    /// The failures in apps.
     var failureCauses = HistoryTable<FailureCause>(columnCount: 1, countMax: failureCauseCountMax)
     var failureVersions = HistoryTable<FailureVersion>(
         columnCount: 1, countMax: failureVersionCountMax)
@@ -79,7 +79,7 @@ struct StatusHistory: Sendable {
 
     init(startedAt: MonotonicInstant) { self.startedAt = startedAt }
 
-    /// Begins the slots of `now`. What is taken before this call belongs to those before.
+    /// Begins the slots of `now`. Counts that were taken before this call belong to earlier slots.
     mutating func advance(to now: MonotonicInstant) {
         let next = Int(clamping: now.nanoseconds(since: startedAt) / 60_000_000_000)
         guard next > minute else { return }
@@ -94,7 +94,7 @@ struct StatusHistory: Sendable {
         minute = next
     }
 
-    /// How long ago the first slot of a range began, in milliseconds.
+    /// The time since the first slot of a range began, in milliseconds.
     func age(of range: HistoryRange, at now: MonotonicInstant) -> Int64 {
         let first =
             minute / range.minutesPerSlot - range.slotCount(at: minute) + 1
@@ -110,34 +110,36 @@ struct StatusHistory: Sendable {
             + foreignUses.byteCount
     }
 
-    /// How many names found no room.
+    /// The number of names that found no room.
     var leftOutCount: Int {
         routes.leftOut.count + versions.leftOut.count + upstreams.leftOut.count
             + failureCauses.leftOut.count + failureVersions.leftOut.count
             + foreignUses.leftOut.count
     }
 
-    /// The one name of ``gateway``.
+    /// The only name in ``gateway``.
     static let whole = "gateway"
-    /// Some 19 KB each, so that with all of them the history stays below ``byteCountMax``. More
-    /// have metrics, which is where so many belong.
+    /// The most routes, of some 19 KB each, so that with all of them the history stays below
+    /// ``byteCountMax``. An operator with more routes should use metrics.
     static let routeCountMax = 128
-    /// Apps have 20 named versions at most (``NamedVersions/countMax``): some 12 apps. 5 KB each.
+    /// The most versions, of 5 KB each. Apps have 20 named versions at most
+    /// (``NamedVersions/countMax``), so this is enough for some 12 apps.
     static let versionCountMax = 256
-    /// Some 12 KB each.
+    /// The most upstreams, of some 12 KB each.
     static let upstreamCountMax = 64
-    /// Registry and counters.
+    /// The number of stores: registry and counters.
     static let storeCountMax = 2
-    /// All that have names of their own, and all that the rest is counted under. 0.6 KB each.
+    /// All causes with names of their own, and their summaries, of 0.6 KB each.
     static let failureCauseCountMax =
         ClientFailures.nameCountMax + FailureReport.Activity.allCases.count
         * FailureReport.Code.allCases.count
-    /// All that have names of their own, and what the rest of 12 apps, of `unknown` and of `other`
-    /// is counted under.
+    /// All versions with names of their own, and the summaries of 12 apps, of `unknown` and of
+    /// `other`.
     static let failureVersionCountMax =
         ClientFailures.nameCountMax + 14 * FailureReport.Code.allCases.count
-    /// Routes times issuers times subjects that are told apart. Some 600 bytes each.
+    /// The most combinations of routes, issuers and subjects that are told apart, of some 600 bytes
+    /// each.
     static let foreignUseCountMax = 256
-    /// What all rings hold together at most.
+    /// The most bytes of all rings together.
     static let byteCountMax = 6 * 1024 * 1024
 }

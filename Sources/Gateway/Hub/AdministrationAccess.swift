@@ -2,7 +2,7 @@ public import AppAttest
 public import KeyStore
 public import Settings
 
-/// How the admin API comes to the registry by hand. Which stores there are the command knows.
+/// The admin API's access to the registry. Only the command knows the kinds of stores.
 public struct AdministrationAccess: Sendable {
     let open: @Sendable (Settings) throws -> any RegistryAdministration
     let markRevoked: @Sendable ([KeyID], Settings) throws -> Void

@@ -2,12 +2,12 @@ public import EventLoop
 public import KeyStore
 public import Settings
 
-/// The counter store of one worker, and how it follows a reload.
+/// The counter store of one worker, with its response to a reload.
 public struct OpenedCounters {
     let store: any CounterStore
     let update: (CounterSettings) -> Void
 
-    /// `update` takes up new passwords and certificates, for the connections made from now on.
+    /// `update` takes new passwords and certificates, for the connections made from now on.
     public init(
         _ store: any CounterStore, update: @escaping (CounterSettings) -> Void = { _ in }
     ) {
@@ -16,15 +16,16 @@ public struct OpenedCounters {
     }
 }
 
-/// How workers come to their counter store. Which stores there are the command knows.
+/// The workers' access to their counter store. Only the command knows the kinds of stores.
 public struct CounterAccess: Sendable {
     let isRemote: Bool
     let open: @Sendable (EventLoop) throws -> OpenedCounters
     let examine: (@Sendable (_ warn: @escaping (String) -> Void) -> Void)?
 
     /// - Parameters:
-    ///   - isRemote: whether each worker has to reach the store before requests can be served.
-    ///   - examine: tells what operators should know of their store; blocks. Nil for nothing.
+    ///   - isRemote: true if each worker has to reach the store before requests can be served.
+    ///   - examine: returns what operators should know of their store; blocks. Nil if there is
+    ///     nothing.
     ///   - open: makes the store of one worker, on its thread.
     public init(
         isRemote: Bool,

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether the gateway can do its work, as the workers and the registry last saw it.
+/// The state of the stores as the workers and the registry last saw it.
 final class Health: Sendable {
     private let registryFailed = Atomic<Bool>(false)
     private let countersFailed = Atomic<Bool>(false)
@@ -18,11 +18,12 @@ final class Health: Sendable {
     /// Notes the store's state.
     func counters(areReady: Bool) { countersFailed.store(!areReady, ordering: .relaxed) }
 
-    /// How many workers reach their counter store, the admin thread's and the control thread's
-    /// among them.
+    /// The number of workers that reach their counter store, including the admin thread and the
+    /// control thread.
     var countersReachedCount: Int { workersWithCounters.load(ordering: .relaxed) }
 
-    /// To be called by each worker for every change; none reaches its store before it says so.
+    /// Notes if a worker reaches its store. Each worker calls it for every change; before its first
+    /// call it counts as not reaching the store.
     func worker(reachesCounters: Bool) {
         workersWithCounters.wrappingAdd(reachesCounters ? 1 : -1, ordering: .relaxed)
     }

@@ -4,26 +4,26 @@ import KeyStore
 import Policy
 import Settings
 
-/// The state that the threads of one gateway share. Everything in it is safe to use from any of
-/// them.
+/// The state that the threads of one gateway share. All of it is safe to use from any of them.
 final class Hub: Sendable {
     let registry: any Registry
     let counters: CounterAccess
     let floors: FloorTable
-    /// One for each worker, then the admin thread's and the control thread's.
+    /// The meters: one for each worker, then the admin thread's and the control thread's.
     let meters: [WorkerMeter]
     let logs: LogWriters
-    /// One for each of ``meters``.
+    /// The lists of refusals, one for each of ``meters``.
     let refusals: [RefusalRing]
-    /// What the meters showed in the last day, for the status page.
+    /// The course of the meters over the last day, for the status page.
     let history = Locked(StatusHistory(startedAt: MonotonicInstant.now()))
     let health = Health()
     let reloads = ReloadRecord()
-    /// Those of metrics, and those of the history: each tells what has changed since its last look.
+    /// The named versions of metrics, and those of the history. Each reports the changes since its
+    /// last call.
     let namedVersions = (metrics: NamedVersions(), history: NamedVersions())
-    /// The keys of the registry when they were counted last; nil before.
+    /// The keys of the registry at the last count; nil before the first.
     let keyTally = Locked<KeyTally?>(nil)
-    /// What apps say that failed on their side.
+    /// The failures that apps report of their side.
     let clientFailures = ClientFailures()
     /// The version of this program.
     let version: String
@@ -39,13 +39,13 @@ final class Hub: Sendable {
     let unknownKeys = UnknownKeys()
     let bodyFileThreads = BodyFileThreads()
     let descriptors: DescriptorReserve
-    /// Nil where nothing can be done by hand.
+    /// Nil if the registry cannot be changed by hand.
     let administration: AdministrationAccess?
     let signals: SignalTallies
     let signatures: SignatureBatching
     /// The name of this process in `Via`.
     let viaName = Via.makeName()
-    /// Keeps what was refused, once a configuration has asked for it.
+    /// Keeps refused requests, once a configuration has asked for it.
     let captureWriter = Locked<CaptureWriter?>(nil)
     private let upstreams: UpstreamRegister
 
@@ -81,18 +81,19 @@ final class Hub: Sendable {
         try upstreams.addresses(of: settings, names: names)
     }
 
-    /// Takes the upstreams of a configuration; from now on they are the current ones.
+    /// Makes the upstreams of a configuration the current ones.
     func take(_ settings: [UpstreamSettings], _ resolved: ResolvedServers) {
         upstreams.take(settings, resolved)
         for failure in resolved.failures { tellUnresolved(failure.upstream, failure.error) }
     }
 
-    /// Resolves the names of one upstream again; blocks. True where its servers changed.
+    /// Resolves the names of one upstream again; blocks. True if its servers changed.
     func refresh(_ settings: UpstreamSettings) -> Bool {
         upstreams.refresh(settings, failed: tellUnresolved)
     }
 
-    /// A name is asked for again and again: the same failure is told once a minute.
+    /// Reports a name without an address. It is asked for again and again, so the same failure is
+    /// reported once a minute.
     private func tellUnresolved(_ upstream: String, _ error: IOError) {
         let turn = upstreams.unresolved.withLock {
             $0.turn("resolve_failed", "upstreams.\(upstream): \(error)", at: MonotonicInstant.now())
@@ -119,27 +120,27 @@ final class Hub: Sendable {
         }
     }
 
-    /// How many threads with a ``Worker`` there are beside `workerCount` workers, with them.
+    /// The number of threads with a ``Worker``: the workers, and those that serve no app.
     static func threadCount(forWorkers workerCount: Int) -> Int { workerCount + ownThreadCount }
 
-    /// Those that serve no app: the admin thread and the control thread.
+    /// The number of threads that serve no app: the admin thread and the control thread.
     private static let ownThreadCount = 2
 
-    /// Those of the workers alone: what the others serve is of operators.
+    /// The meters of the workers alone, because the other threads serve operators.
     var workerMeters: ArraySlice<WorkerMeter> { meters.dropLast(Self.ownThreadCount) }
 
-    /// Whether the worker of this index is the control thread's.
+    /// True if the worker of this index is the control thread's.
     func isControl(_ index: Int) -> Bool { index == meters.count - 1 }
 
-    /// Whether any worker carries one.
+    /// True if any worker has a tunnel.
     var hasTunnels: Bool { meters.contains { $0.tunnelCount > 0 } }
 
-    /// That of revocations which the registry knows. Nil if the gateway hears of them.
+    /// The silence about revocations in the registry. Nil if the gateway hears of them.
     var revocationSilence: RevocationSilence? {
         RevocationSilence(registry.hearing, at: MonotonicInstant.now())
     }
 
-    /// Makes what asks the registry, for readiness and the event log.
+    /// Makes the probe that asks the registry, for readiness and the event log.
     func makeRegistryProbe() -> RegistryProbe {
         RegistryProbe(registry) { [health, logs] failure in
             health.registry(isReady: failure == nil)
@@ -147,7 +148,7 @@ final class Hub: Sendable {
         }
     }
 
-    /// Notes whether the control thread reaches the counters, and why not.
+    /// Notes the reason why the control thread does not reach the counters; nil if it does.
     func noteCounters(_ failure: String?) {
         health.counters(areReady: failure == nil)
         health.outages.note("counters", failure, in: logs)

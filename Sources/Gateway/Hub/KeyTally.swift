@@ -1,6 +1,6 @@
 import KeyStore
 
-/// How many keys the registry held, and when: seconds since 1970.
+/// The number of keys in the registry, and the time of the count in seconds since 1970.
 struct KeyTally {
     let counts: [KeyCount]
     let countedAt: Int64

@@ -10,10 +10,10 @@ final class ReloadRecord: Sendable {
 
     private let state = Locked(State())
 
-    /// When the configuration in force was taken: seconds since 1970.
+    /// The time at which the configuration in force was taken, in seconds since 1970.
     var takenAt: Int64 { state.withLock { $0.takenAt } }
 
-    /// Why the last reload was refused; nil if it was taken, or there was none.
+    /// The reason why the last reload was refused; nil if it was taken, or if there was none.
     var failure: ConfigurationFailure? { state.withLock { $0.failure } }
 
     func taken() { state.withLock { $0 = State() } }

@@ -1,17 +1,18 @@
 public import Crypto
 public import Settings
 
-/// How signatures are verified: several at once by a library, or one at a time, and why.
+/// The way in which signatures are verified, several at once by a library or one at a time, and the
+/// reason.
 public enum SignatureBatching: Sendable {
-    /// `laneCountMin`: from how many signatures on the library is asked.
+    /// `laneCountMin`: the number of signatures from which on the library is asked.
     case on(MultiBufferLibrary, auditPercent: Int, laneCountMin: Int)
     /// `isNamed`: the configuration names the library, so the operator counts on it.
     case unavailable(MultiBufferFailure, isNamed: Bool)
-    /// The configuration does not want it.
+    /// The configuration turns it off.
     case off
 
-    /// Looks for the library where `settings` want one. `beforeLoading` gets the path that they
-    /// name right before its code runs, which can end the process or never return.
+    /// Looks for the library if `settings` want one. `beforeLoading` is called with the path that
+    /// they name right before the library's code runs, which may end the process or never return.
     public init(_ settings: CryptoSettings, beforeLoading: (String) -> Void) {
         guard settings.batches else {
             self = .off
@@ -27,7 +28,7 @@ public enum SignatureBatching: Sendable {
         }
     }
 
-    /// What is said before the library at `path` is loaded.
+    /// The message before the library at `path` is loaded.
     public static func loadingWords(_ path: String) -> String {
         "\(path) is loaded next; if nothing follows, its code has ended or holds this program"
     }
@@ -36,7 +37,8 @@ public enum SignatureBatching: Sendable {
         if case .on(let library, _, _) = self { library } else { nil }
     }
 
-    /// Why the library that the configuration names is not used; nil where it is, or none is named.
+    /// The reason why the library that the configuration names is not used; nil if it is used, or
+    /// if none is named.
     public var unusable: MultiBufferFailure? {
         if case .unavailable(let failure, isNamed: true) = self { failure } else { nil }
     }
@@ -49,7 +51,7 @@ public enum SignatureBatching: Sendable {
             library: library, auditPercent: auditPercent, laneCountMin: laneCountMin)
     }
 
-    /// What is done, as a part of a sentence.
+    /// The way of verification, as a part of a sentence.
     public var words: String {
         switch self {
         case .on(let library, let auditPercent, _):

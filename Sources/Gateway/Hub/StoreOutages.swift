@@ -1,15 +1,14 @@
 import Background
 import EventLoop
 
-/// The stores that do not answer, and what was said of them last. An outage may begin for one
-/// reason and go on for another: a server that was stopped comes back with a certificate that does
-/// not do.
+/// The stores that do not answer, with the last failure of each. An outage may begin for one reason
+/// and go on for another: a server that was stopped may come back with an invalid certificate.
 final class StoreOutages: Sendable {
     private enum News {
         case none
         case told
-        /// A reason that was told within the last minute, or too many were: reasons may take
-        /// turns.
+        /// The reason was logged within the last minute, or too many were, because reasons may
+        /// alternate.
         case leftOut(isOwed: Bool)
     }
 
@@ -36,8 +35,8 @@ final class StoreOutages: Sendable {
     /// The last failure of a store that does not answer. Nil if it answers.
     func reason(of store: String) -> String? { contents.withLock { $0.reasons[store] } }
 
-    /// Tells that a store has gone and why, that the reason is another one now, and that the store
-    /// is back (`failure` is nil).
+    /// Logs that a store has gone and why, that the reason has changed, or that the store is back
+    /// (`failure` is nil).
     func note(_ store: StaticString, _ failure: String?, in logs: LogWriters) {
         switch contents.withLock({ $0.note("\(store)", failure) }) {
         case .none: break

@@ -25,8 +25,8 @@ struct AddressSet: Sendable {
         }
     }
 
-    /// Whether `address`, an IPv4 one mapped into IPv6, lies in one of the blocks; families never
-    /// mix.
+    /// True if `address`, an IPv4 one mapped into IPv6, lies in one of the blocks. A block of one
+    /// family contains no address of the other.
     func contains(_ address: Bytes16) -> Bool {
         guard !blocks.isEmpty else { return false }
         let isIPv4 = address.isMappedIPv4

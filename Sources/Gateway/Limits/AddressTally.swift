@@ -1,26 +1,26 @@
 import Bytes
 
-/// How many requests of each client address are under way. Holds an entry for each address that has
-/// one, so that what bounds the requests bounds it.
+/// The number of requests under way of each client address. It holds an entry for each address that
+/// has one, so that the bound on requests bounds it.
 ///
-/// A table with open addressing, because every request comes and goes here. Strangers choose their
-/// addresses, but not the secret that decides where each stands.
+/// A table with open addressing, because every request passes here twice. Strangers choose their
+/// addresses, but do not know the secret that decides the places.
 struct AddressTally {
     private struct Entry {
         var network = Bytes16(word0: 0, word1: 0)
-        /// 0 for a free entry.
+        /// The number of requests; 0 for a free entry.
         var count = 0
     }
 
-    /// A power of two of them, at most half of them taken.
+    /// The entries. Their number is a power of two, and at most half of them are taken.
     private var entries = [Entry](repeating: Entry(), count: 16)
     private(set) var addressCount = 0
     private var total = 0
     private let secret0 = UInt64.random(in: 0 ... .max)
     private let secret1 = UInt64.random(in: 0 ... .max)
 
-    /// One more of `network`, of `placeCount` that there are for all. False if it has `share`
-    /// already and no more than it has would be left for the others.
+    /// Takes one more of the `placeCount` places for `network`. False if it has its `share` already
+    /// and the places left for others would be no more than those that it has.
     mutating func take(_ network: Bytes16, share: Int, of placeCount: Int) -> Bool {
         var index = index(of: network)
         let count = entries[index].count
@@ -46,7 +46,7 @@ struct AddressTally {
         if entries[index].count == 0 { free(index) }
     }
 
-    /// The entry of `network`, or the free one where it belongs.
+    /// The entry of `network`, or the free one for it.
     private func index(of network: Bytes16) -> Int {
         let mask = entries.count - 1
         var index = home(of: network)
@@ -62,7 +62,7 @@ struct AddressTally {
         return Int(truncatingIfNeeded: hash ^ hash &>> 32) & (entries.count - 1)
     }
 
-    /// Moves entries that stand behind their place only because of the one that has come free.
+    /// Frees an entry, and moves up entries that stand behind their place only because of it.
     private mutating func free(_ index: Int) {
         let mask = entries.count - 1
         addressCount -= 1

@@ -1,13 +1,13 @@
 import Bytes
 import EventLoop
 
-/// How many connections each address has open, over all workers. Holds an entry for each address
-/// that has one, so that the limits on connections bound it.
+/// The number of open connections of each address, over all workers. It holds an entry for each
+/// address that has one, so that the limits on connections bound it.
 final class ConnectionQuota: Sendable {
     private static let shardCount = 32
     private let shards = (0..<shardCount).map { _ in Locked<[Bytes16: Int]>([:]) }
 
-    /// One more connection of `network`; nil if it has `countMax` already.
+    /// Takes a place for one more connection of `network`; nil if it has `countMax` already.
     func take(_ network: Bytes16, atMost countMax: Int) -> QuotaPlace? {
         let isTaken = shard(of: network).withLock { counts in
             let count = counts[network, default: 0]

@@ -1,12 +1,12 @@
 import KeyStore
 
-/// Counts the signatures of one key that did not come here: how far its counter went on, less how
-/// many counters were accepted. Late ones count when they come, so that their order does not
-/// matter.
+/// Counts the signatures of one key that did not come to this gateway: the advance of its counter,
+/// less the number of accepted counters. Late counters count when they come, so that their order
+/// does not matter.
 struct CounterTally: Tally {
     /// The counter before those of this half.
     private var base: UInt32 = 0
-    /// 0 if nothing is known of the key yet.
+    /// The highest counter; 0 if nothing is known of the key yet.
     private var highest: UInt32 = 0
     private var seenCount: UInt32 = 0
 
@@ -33,17 +33,17 @@ struct CounterTally: Tally {
         max(0, missingCount + previous.missingCount)
     }
 
-    /// Below 0 where counters of an earlier half came late.
+    /// Below 0 if counters of an earlier half came late.
     private var missingCount: Int { Int(highest) - Int(base) - Int(seenCount) }
 
-    /// Takes what all gateways together have seen, unless it is older than what is known.
+    /// Takes the count of all gateways together, unless it is older than the known one.
     mutating func merge(_ other: CounterTally) {
         if other.seenCount >= seenCount { self = other }
     }
 
-    /// A half goes on where the one before it ended. After one in which nothing was accepted it
-    /// begins anew: otherwise a key whose requests were refused for a window would be refused for
-    /// what it signed meanwhile.
+    /// The beginning of the next half, which continues where this one ended. After a half in which
+    /// nothing was accepted it begins anew: otherwise a key whose requests were refused for a
+    /// window would be refused for the signatures that it made meanwhile.
     func following() -> CounterTally {
         var next = CounterTally()
         guard seenCount > 0 else { return next }

@@ -1,6 +1,6 @@
 public import Settings
 
-/// How many descriptors a configuration may have open at once.
+/// The number of descriptors that a configuration may have open at once.
 public struct DescriptorDemand: Sendable {
     public let count: Int
 

@@ -1,17 +1,17 @@
-/// Descriptors that are held back, so that a crowd of clients leaves some to the requests of those
-/// who are in, and both leave some to the admin listener, the stores and the logs.
+/// Descriptors that are held back: a crowd of clients leaves some to the requests of connected
+/// clients, and both leave some to the admin listener, the stores and the logs.
 ///
-/// The system gives the lowest free number, so the number of a new descriptor says how many are in
-/// use at least: nothing has to be counted.
+/// The system gives out the lowest free number, so the number of a new descriptor says how many are
+/// in use at least, and nothing has to be counted.
 struct DescriptorReserve: Sendable {
-    /// How many descriptors the process may have open.
+    /// The number of descriptors that the process may have open.
     let limit: Int
-    /// A connection of a client with this number or a higher one is the last for now.
+    /// A client's connection with this number or a higher one is the last that is accepted for now.
     let clientMax: Int32
-    /// Connections to upstreams and bodies in files stay below this number.
+    /// Connections to upstreams and files of bodies must have lower numbers.
     let requestMax: Int32
 
-    /// Nothing is held back where the limit is not known.
+    /// Makes the reserve. Nothing is held back if the limit is not known.
     init(limit: Int) {
         self.limit = limit
         guard limit > 0 else {
@@ -23,6 +23,7 @@ struct DescriptorReserve: Sendable {
         requestMax = Int32(clamping: limit - reserve / 2)
     }
 
-    /// Far more than the gateway's own files and the connections of an operator.
+    /// The most descriptors held back: far more than the gateway's own files and an operator's
+    /// connections.
     static let countMax = 256
 }

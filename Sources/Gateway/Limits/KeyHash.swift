@@ -1,7 +1,7 @@
 /// Hashes that every gateway computes alike: a key keeps its server across workers, restarts and
-/// machines. They keep nothing secret.
+/// machines. They are no secret.
 enum KeyHash {
-    /// FNV-1a of `bytes`, mixed.
+    /// The FNV-1a hash of `bytes`, mixed.
     static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -16,13 +16,13 @@ enum KeyHash {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Above 0 and below 1.
+    /// The hash as a fraction above 0 and below 1.
     static func fraction(_ hash: UInt64) -> Double {
         (Double(hash >> 12) + 0.5) / Double(1 << 52)
     }
 
-    /// ln, by the series of artanh: the standard library has none without C. Better than 1e-9,
-    /// which is far finer than what a choice of servers can tell.
+    /// The natural logarithm, by the series of artanh, because the standard library has none
+    /// without C. It is more precise than 1e-9, far finer than a choice of servers needs.
     static func naturalLogarithm(_ value: Double) -> Double {
         let ratio = (value.significand - 1) / (value.significand + 1)
         let square = ratio * ratio

@@ -7,9 +7,9 @@ import Settings
 final class RateLimit: Sendable {
     let name: String
     let subject: RateLimitSettings.Subject
-    /// A number that stays the same through reloads, so that what was taken stays taken.
+    /// A number that stays the same through reloads, so that tokens that were taken stay taken.
     let identity: UInt64
-    /// Nanoseconds in which one token comes back, and in which all do.
+    /// The nanoseconds in which one token comes back, and in which all of them do.
     let interval: UInt64
     let depth: UInt64
     private let exempt: AddressSet
@@ -43,7 +43,7 @@ extension [String] {
     func compiled(_ limits: [String: RateLimit]) -> [RateLimit] { compactMap { limits[$0] } }
 }
 
-/// The rate limits of a site, where the request path asks for them.
+/// The rate limits of a site, grouped by the places at which the request path asks for them.
 struct SiteRateLimits: Sendable {
     /// The limits of each route: those that count before the body is read, those by key that count
     /// once the key is proved, and the latter in the form for a counter store that all gateways
@@ -55,7 +55,7 @@ struct SiteRateLimits: Sendable {
     let attestationChallenge: [RateLimit]
     let attestation: [RateLimit]
 
-    /// `byName`: the settings' own.
+    /// `byName`: the limits of the settings.
     init(_ settings: Settings, _ byName: [String: RateLimit]) {
         routes = settings.routes.map { route in
             let limits = route.rateLimits.compiled(byName)

@@ -6,8 +6,8 @@ import Policy
 /// over all of them, and a bucket on each would multiply the limit by their number.
 ///
 /// A table of fixed size in shards, each behind a lock that is held for a few loads and one store.
-/// If a place is needed, the bucket that is the fullest gives way: one that was refilled is lost
-/// without loss, and a flood from many addresses does not evict the bucket of who floods.
+/// If a place is needed, the fullest bucket gives way: losing a refilled bucket changes nothing,
+/// and a flood from many addresses does not evict the buckets of its own clients.
 final class RateLimiter: Sendable {
     private let shards: [Locked<RateShard>]
 
@@ -16,8 +16,8 @@ final class RateLimiter: Sendable {
         shards = (0..<shardCount).map { _ in Locked(RateShard(setCount: setsPerShard)) }
     }
 
-    /// Takes one token for `subject`; nil if there was one, otherwise how many nanoseconds it takes
-    /// until there is, and nothing is taken. A trial takes nothing in any case. Any thread.
+    /// Takes one token for `subject` and returns nil. If there is none, takes nothing and returns
+    /// the nanoseconds until there is one. A trial takes nothing in any case. Any thread.
     func take(
         _ limit: RateLimit, _ subject: Bytes16, now: MonotonicInstant, isTrial: Bool = false
     ) -> UInt64? {
@@ -46,13 +46,14 @@ struct RateShard {
 
     private struct Place {
         var key: Key
-        /// Full in an empty place.
+        /// The bucket; full in an empty place.
         var bucket = TokenBucket()
     }
 
     private static let wayCount = 8
     private let setCount: Int
-    /// Empty until the first token is taken: a gateway without limits has no table.
+    /// The places. None are allocated until the first token is taken, so that a gateway without
+    /// limits has no table.
     private var places: [Place] = []
 
     init(setCount: Int) { self.setCount = setCount }

@@ -1,8 +1,8 @@
 import Judgement
 import Policy
 
-/// The rate limits of requests that fall short of what their route demands, where it lets some of
-/// them pass. Most routes have none.
+/// The rate limits of requests that fall short of what their route demands, if it lets some of them
+/// pass. Most routes have none.
 final class ShortfallRates: Sendable {
     private let missing: RateLimit?
     private let invalid: RateLimit?

@@ -27,19 +27,19 @@ enum SignalSubject: Hashable, Sendable {
 
 /// The event that is counted.
 enum SignalEvent: Sendable {
-    /// One more time.
+    /// One more event.
     case once
-    /// Nothing: the count is read.
+    /// No event: the count is only read.
     case look
-    /// What has this hash, however often it comes.
+    /// A thing with this hash, which counts once however often it comes.
     case distinct(UInt64)
     /// A counter of a key was accepted.
     case counter(UInt32)
 
-    /// A key, however often it comes.
+    /// The event of a key, which counts once however often it comes.
     static func key(_ keyID: KeyID) -> SignalEvent { .distinct(keyID.digest.word0) }
 
-    /// The event in the form in which gateways tell each other.
+    /// The event in the form that gateways send each other.
     var shared: SharedTally.Change {
         switch self {
         case .once: return .event
@@ -59,9 +59,9 @@ final class SignalTallies: Sendable {
     struct KnownUser: Remembered {
         /// The user's keys, or nil if the key was used for no user.
         var keys: UserKeys?
-        /// When the registry told.
+        /// The time at which the registry told.
         var readAt: UInt64
-        /// The user that the registry was last told about, and when.
+        /// The user that the registry was last told about, and the time of that.
         var notedUser: UserPseudonym?
         var notedAt: UInt64 = 0
         var usedAt: UInt64
@@ -69,17 +69,19 @@ final class SignalTallies: Sendable {
         func worth(at now: UInt64) -> UInt64 { usedAt }
     }
 
-    /// Other gateways, and other keys of the user, may change what is known: it is read again after
-    /// so long.
+    /// The time after which the user is read again, because other gateways, and other keys of the
+    /// user, may change it.
     static let readNanoseconds: UInt64 = 60 * 1_000_000_000
-    /// How often a key's use for the same user is written down: what is kept is exact to this.
+    /// The interval in which a key's use for the same user is written down: kept times are exact to
+    /// this.
     static let noteNanoseconds: UInt64 = 3600 * 1_000_000_000
     /// How often at most the use of a key is written down, for whatever user.
     static let noteGapNanoseconds: UInt64 = 1_000_000_000
 
     private typealias Table<Kind: Tally> = SubjectTable<SignalSubject, WindowTally<Kind>>
 
-    /// What is counted once each, by ``Signal``, so that no flood of one kind pushes out another.
+    /// The counts of different things by ``Signal``, so that a flood of one kind does not push out
+    /// another.
     private let sketches: [Table<DistinctSketch>]
     /// The counts of events, likewise.
     private let events: [Table<EventTally>]
@@ -127,14 +129,14 @@ final class SignalTallies: Sendable {
         return tally.add(hash, now: now).after
     }
 
-    /// The signatures of a key that did not come here. Nothing changes.
+    /// The number of the key's signatures that did not come to this gateway. Nothing changes.
     func gapCount(of subject: SignalSubject, now: UInt64) -> Int {
         var tally = counters.find(subject)
         return tally?.count(now: now) ?? 0
     }
 
-    /// Merges the counts of all gateways in the half of that number and in the one before. Returns
-    /// the count before and after.
+    /// Merges the counts of all gateways, in the half with that number and in the one before.
+    /// Returns the count before and after.
     func merge(
         _ counts: SharedCounts, of subject: SignalSubject, for signal: Signal, half: UInt64,
         window: UInt64, now: UInt64
@@ -170,8 +172,8 @@ final class SignalTallies: Sendable {
 
     // MARK: users
 
-    /// The knowledge about the key's user, or nil if the registry must be asked first. `isStale`
-    /// says that it should be asked again, by this caller alone.
+    /// The known user of the key, or nil if the registry must be asked first. `isStale` says that
+    /// this caller, and no other, should ask again.
     func user(of keyID: KeyID, now: UInt64) -> (keys: UserKeys?, isStale: Bool)? {
         guard users.find(keyID) != nil else { return nil }
         return users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
@@ -182,7 +184,7 @@ final class SignalTallies: Sendable {
         }
     }
 
-    /// The registry's word.
+    /// Remembers the registry's answer.
     func remember(_ keys: UserKeys?, of keyID: KeyID, now: UInt64) {
         users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
             known.keys = keys

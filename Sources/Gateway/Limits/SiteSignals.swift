@@ -4,9 +4,9 @@ import Judgement
 import KeyStore
 import Settings
 
-/// `signals` of a configuration, compiled. A site without any has none of this.
+/// The compiled `signals` of a configuration. A site without any has none.
 final class SiteSignals: Sendable {
-    /// A rule with what is needed to count, and with its rate limit.
+    /// A rule with its rate limit and the values needed to count.
     struct Rule: Sendable {
         let rule: SignalRule
         let windowNanoseconds: UInt64
@@ -50,7 +50,7 @@ final class SiteSignals: Sendable {
 
     /// The part of a request that tells the users of one key apart.
     enum KeyUserMark: Sendable {
-        /// What ``userHeader`` says.
+        /// The value of ``userHeader``.
         case user
         case header(FieldNameSet)
         case cookie([UInt8])
@@ -81,10 +81,10 @@ final class SiteSignals: Sendable {
     /// The header that names the user.
     let userHeader: FieldNameSet?
     let userSource: SignalSettings.UserSource
-    /// 0 where users are not asked for.
+    /// 0 if users are not asked for.
     let retentionMilliseconds: Int64
 
-    /// `limits`: the settings' own, by name.
+    /// `limits`: the limits of the settings, by name.
     init?(_ settings: Settings, _ limits: [String: RateLimit]) {
         let signals = settings.signals
         guard !signals.isEmpty else { return nil }
@@ -104,10 +104,10 @@ final class SiteSignals: Sendable {
         retentionMilliseconds = signals.user?.retention.milliseconds ?? 0
     }
 
-    /// Whether the registry is asked who the user is.
+    /// True if the registry is asked for the user.
     var asksForUser: Bool { userKeys != nil || newUserKey != nil }
 
-    /// Keys of a user that were not used since do not count.
+    /// The time since which a key of a user must have been used to count.
     func usersCountedSince(_ milliseconds: Int64) -> Int64 {
         milliseconds - Int64((userKeys?.windowNanoseconds ?? 0) / 1_000_000)
     }

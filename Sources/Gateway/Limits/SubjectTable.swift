@@ -2,12 +2,12 @@ import EventLoop
 
 /// The memory of one subject.
 protocol Remembered: Sendable {
-    /// How much the memory is worth. The one worth least gives way to a new one. `now` is in
+    /// The worth of the memory. The one that is worth least gives way to a new one. `now` is in
     /// nanoseconds of the monotonic clock.
     func worth(at now: UInt64) -> UInt64
 }
 
-/// Something about each of many subjects (addresses, keys), shared by the workers, in a table of
+/// One value for each of many subjects (addresses, keys), shared by the workers, in a table of
 /// fixed size: sets of eight places, of which a subject can be in one only, in shards behind locks
 /// that are held briefly.
 final class SubjectTable<Subject: Hashable & Sendable, Value: Remembered>: Sendable {
@@ -27,7 +27,7 @@ final class SubjectTable<Subject: Hashable & Sendable, Value: Remembered>: Senda
 
     init(subjectCountMax: Int) {
         setCount = max(1, subjectCountMax / (Self.wayCount * Self.shardCount))
-        // Empty until something is remembered: a gateway without signals has no tables.
+        // Empty until a value is remembered, so that a gateway without signals has no tables.
         shards = (0..<Self.shardCount).map { _ in Locked([]) }
     }
 
@@ -39,7 +39,7 @@ final class SubjectTable<Subject: Hashable & Sendable, Value: Remembered>: Senda
         }
     }
 
-    /// Changes what is remembered about `subject`, which begins with `fresh`.
+    /// Changes the value of `subject`, which begins with `fresh`.
     func update<Result: Sendable>(
         _ subject: Subject, now: UInt64, fresh: @autoclosure () -> Value,
         _ body: (inout Value) -> Result

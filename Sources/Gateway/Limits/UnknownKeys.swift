@@ -3,12 +3,12 @@ import Bytes
 import EventLoop
 import KeyStore
 
-/// Key ids that the registry did not know a moment ago, so that who sends one again and again does
-/// not have it asked each time.
+/// Key ids that the registry did not know a moment ago, so that a client that sends one again and
+/// again does not cause a question each time.
 ///
-/// Its size is fixed: another id in the same place pushes one out. It is not for a registry in
-/// which other gateways enrol keys without telling: a key that is there must never be called
-/// unknown.
+/// Its size is fixed: another id in the same place pushes one out. It must not be used with a
+/// registry in which other gateways enrol keys without notice, because an enrolled key must never
+/// be called unknown.
 final class UnknownKeys: Sendable {
     private struct Entry {
         var keyID: KeyID
@@ -17,17 +17,18 @@ final class UnknownKeys: Sendable {
 
     private struct Table {
         var entries = [Entry?](repeating: nil, count: UnknownKeys.placeCount)
-        /// How many keys have been enrolled or changed.
+        /// The number of keys that have been enrolled or changed.
         var newsCount: UInt64 = 0
     }
 
     private static let placeCount = 1024
-    /// Far below what a device takes to enrol and come back, and many look-ups at a flood.
+    /// The time for which an id is remembered: far shorter than a device takes to enrol and come
+    /// back, and long enough to save many look-ups in a flood.
     private static let life = Duration.seconds(1)
 
     private let table = Locked(Table())
 
-    /// To be taken before the registry is asked, for ``note(_:newsCount:at:)``.
+    /// The number to pass to ``note(_:newsCount:at:)``, read before the registry is asked.
     var newsCount: UInt64 { table.withLock { $0.newsCount } }
 
     func contains(_ keyID: KeyID, at now: MonotonicInstant) -> Bool {
@@ -37,7 +38,8 @@ final class UnknownKeys: Sendable {
         }
     }
 
-    /// The registry has said so, asked after `newsCount`: news that came meanwhile win.
+    /// Notes that the registry, asked after `newsCount`, does not know the key. Nothing is noted if
+    /// there was news meanwhile.
     func note(_ keyID: KeyID, newsCount: UInt64, at now: MonotonicInstant) {
         table.withLock { table in
             guard table.newsCount == newsCount else { return }

@@ -1,15 +1,15 @@
 import Telemetry
 
-/// How something is counted.
+/// A way of counting.
 protocol Tally: Sendable {
     init()
     /// True if the count may have grown.
     mutating func add(_ hash: UInt64) -> Bool
     /// The count of this half and the one before together.
     func count(with previous: Self) -> Int
-    /// Takes up what others have counted too.
+    /// Merges the counts of other gateways.
     mutating func merge(_ other: Self)
-    /// What the next half begins with.
+    /// The state with which the next half begins.
     func following() -> Self
 }
 
@@ -21,13 +21,13 @@ extension Tally {
 struct TallyChange: Sendable {
     let before: Int
     let after: Int
-    /// The number of the half of the window that it fell into: the same on every gateway.
+    /// The number of the half of the window in which it was counted: the same on every gateway.
     let half: UInt64
-    /// Others should hear of it.
+    /// True if other gateways should be told.
     let isShared: Bool
 }
 
-/// Counts every time.
+/// A tally that counts every event.
 struct EventTally: Tally {
     private(set) var number = 0
 
@@ -42,7 +42,7 @@ struct EventTally: Tally {
 
     func count(with previous: EventTally) -> Int { number + previous.number }
 
-    /// Merges the count of others, which already holds what was told them from here.
+    /// Merges the count of other gateways, which already includes what they were told from here.
     mutating func merge(_ other: EventTally) { number = max(number, other.number) }
 }
 
@@ -52,13 +52,12 @@ extension DistinctSketch: Tally {
     mutating func merge(_ other: DistinctSketch) { self = union(other) }
 }
 
-/// The counts of the last window: of its current half, and of the one before. So anything between
-/// half a window and a whole one ago is counted, and anything older is not.
+/// The counts of the last window: of its current half, and of the one before. So everything of the
+/// last half window is counted, older events up to a whole window may be, and older ones are not.
 struct WindowTally<Kind: Tally>: Remembered {
-    /// How often others are asked again for what they have counted.
+    /// The interval at which other gateways are asked again for their counts.
     static var sharingNanoseconds: UInt64 { 10 * 1_000_000_000 }
-    /// How often that is done of what is counted for a key: there are many keys, and each has few
-    /// things of its own.
+    /// The same interval for counts of a key: there are many keys, each with few events of its own.
     static var keySharingNanoseconds: UInt64 { 60 * 1_000_000_000 }
 
     private let halfNanoseconds: UInt64
@@ -66,7 +65,7 @@ struct WindowTally<Kind: Tally>: Remembered {
     private var sharedAt: UInt64 = 0
     private var current = Kind()
     private var previous = Kind()
-    /// Kept: an estimate takes longer than all else.
+    /// The last estimate. It is kept because estimating takes longer than everything else.
     private var count = 0
 
     init(windowNanoseconds: UInt64, now: UInt64) {
@@ -79,7 +78,7 @@ struct WindowTally<Kind: Tally>: Remembered {
         now / max(1, windowNanoseconds / 2)
     }
 
-    /// The count before and after.
+    /// Adds an event. Returns the count before and after.
     mutating func add(
         _ hash: UInt64 = 0, now: UInt64, sharedEvery interval: UInt64 = sharingNanoseconds
     ) -> TallyChange {
@@ -91,7 +90,7 @@ struct WindowTally<Kind: Tally>: Remembered {
             isShared: shouldShare(isNew: isNew, now: now, every: interval))
     }
 
-    /// The count, of which others may know more.
+    /// Reads the count. Other gateways may know more.
     mutating func look(now: UInt64) -> TallyChange {
         let count = count(now: now)
         return TallyChange(
@@ -110,15 +109,16 @@ struct WindowTally<Kind: Tally>: Remembered {
         return count
     }
 
-    /// Whether others should hear of it and be heard: where they do not know yet, and now and then.
+    /// True if other gateways should be told and asked: if they do not know the event yet, and now
+    /// and then.
     private mutating func shouldShare(isNew: Bool, now: UInt64, every interval: UInt64) -> Bool {
         guard isNew || now > sharedAt + interval else { return false }
         sharedAt = now
         return true
     }
 
-    /// Merges the counts of all gateways in the half of that number and in the one before. Returns
-    /// the count before and after.
+    /// Merges the counts of all gateways, in the half with that number and in the one before.
+    /// Returns the count before and after.
     mutating func merge(
         _ current: Kind, _ previous: Kind, half: UInt64, now: UInt64
     ) -> (before: Int, after: Int) {
