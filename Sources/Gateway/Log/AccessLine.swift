@@ -10,11 +10,12 @@ import Policy
 import Settings
 import TLS
 
-/// Writes access lines as JSON, one after the other.
+/// Writes access lines as JSON, one after another.
 struct AccessLine: ~Copyable {
     private var writer = JSONWriter()
     private var clock = WallClockText()
-    /// For values that are made here; kept, so that a line allocates nothing for them.
+    /// A buffer for values that are made here. It is kept, so that a line allocates nothing for
+    /// them.
     private var scratch = ByteBuffer(capacity: 64)
 
     var byteCount: Int { writer.buffer.count }
@@ -110,7 +111,7 @@ struct AccessLine: ~Copyable {
         }
     }
 
-    /// Writes what the proof was worth, what it counts as, and whether that had any consequence.
+    /// Writes the worth of the proof, the verdict, and the consequence if there was one.
     private mutating func write(_ verdict: borrowing Verdict) {
         writer.member("tier", constant: verdict.tier.name)
         if let bucket = verdict.bucket { writer.member("bucket", constant: bucket.name) }
@@ -122,7 +123,7 @@ struct AccessLine: ~Copyable {
         if verdict.isRisky { writer.member("risk_above", bool: true) }
     }
 
-    /// Enough to tell keys apart, and for the operator to find this one in the registry.
+    /// Writes enough to tell keys apart, and for the operator to find this one in the registry.
     private mutating func writeKey(_ keyID: KeyID, _ site: Site) {
         switch site.settings.log.keys {
         case .pseudonym:
@@ -166,7 +167,7 @@ struct AccessLine: ~Copyable {
         writer.member("upstream_ms", double: milliseconds(wait))
     }
 
-    /// To the microsecond.
+    /// Milliseconds, to the microsecond.
     private func milliseconds(_ nanoseconds: UInt64) -> Double {
         Double(nanoseconds / 1000) / 1000
     }

@@ -10,7 +10,8 @@ final class AppMeter: Sendable {
     private let unknown = CountBlock(count: RequestBucket.allCases.count)
     private let other = CountBlock(count: RequestBucket.allCases.count)
 
-    /// `version`: as Apple has signed it when the key was made; nil where that is not known.
+    /// Counts a request. `version`: the version that Apple signed when the key was made; nil if it
+    /// is not known.
     func count(_ bucket: RequestBucket, version: String?) {
         block(of: version).add(Int(bucket.rawValue))
     }
@@ -19,7 +20,8 @@ final class AppMeter: Sendable {
         guard let version else { return unknown }
         return byVersion.withLock { blocks in
             if let known = blocks[version] { return known }
-            // Developers choose it: what cannot be put in order, and too many, are counted as one.
+            // Developers choose versions: those that cannot be compared, or are too many, are
+            // counted as one.
             guard blocks.count < Self.versionCountMax, BundleVersion(version) != nil else {
                 return other
             }
@@ -38,7 +40,7 @@ final class AppMeter: Sendable {
         sum.other.add(other)
     }
 
-    /// What an app has in use at once, with room; some 200 bytes each.
+    /// The most versions of an app, of some 200 bytes each: more than it has in use at once.
     static let versionCountMax = 256
 }
 
@@ -47,7 +49,7 @@ struct AppCounts {
     fileprivate(set) var byVersion: [String: [UInt64]] = [:]
     /// The counts of keys whose version is not known.
     fileprivate(set) var unknown = Self.none
-    /// The counts of versions that are not counted each.
+    /// The counts of all versions that are not counted separately.
     fileprivate(set) var other = Self.none
 
     static let none = [UInt64](repeating: 0, count: RequestBucket.allCases.count)

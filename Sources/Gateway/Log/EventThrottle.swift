@@ -1,7 +1,7 @@
 import EventLoop
 
-/// Bounds what the event log writes of each kind of event, and counts them all: a server that comes
-/// and goes with every request must not fill the disk.
+/// Bounds the lines of each kind of event in the event log, and counts all events: a server that
+/// comes and goes with every request must not fill the disk.
 struct EventThrottle {
     private struct Window {
         let end: MonotonicInstant
@@ -9,7 +9,7 @@ struct EventThrottle {
         var leftOutCount: UInt64 = 0
     }
 
-    /// By the names of events, of which the code has some dozens.
+    /// The windows by the names of events. The code has some dozens of them.
     private var windows: [String: Window] = [:]
     private(set) var counts: [String: UInt64] = [:]
 
@@ -23,7 +23,7 @@ struct EventThrottle {
         return isAdmitted
     }
 
-    /// Counts an event that was left out before, to be told of as one that was left out here.
+    /// Counts an event that was left out elsewhere. It is reported like one that was left out here.
     mutating func leaveOut(_ name: String, at now: MonotonicInstant) {
         count(name)
         var window = window(of: name, at: now)
@@ -41,7 +41,8 @@ struct EventThrottle {
 
     mutating func count(_ name: String) { counts[name, default: 0] &+= 1 }
 
-    /// What was left out in the minutes that are over by now, which are forgotten.
+    /// Returns the number of events left out in the minutes that are over by now, and forgets these
+    /// minutes.
     mutating func takeLeftOut(at now: MonotonicInstant) -> [(name: String, count: UInt64)] {
         let over = windows.filter { now >= $0.value.end }
         for name in over.keys { windows[name] = nil }

@@ -7,13 +7,13 @@ struct ForeignUse: Hashable, Sendable, Comparable {
     let route: String
     /// The operator's name for the issuer.
     let proof: String
-    /// The token's subject, where subjects are told apart.
+    /// The token's subject, if subjects are told apart.
     let subject: String
 
-    /// In place of the subject of a token that did not hold.
+    /// The label in place of the subject of an invalid token.
     static let noSubject = "none"
 
-    /// Whether the token held.
+    /// True if the token was valid.
     var isVerified: Bool { subject != Self.noSubject }
 
     static func < (left: ForeignUse, right: ForeignUse) -> Bool {
@@ -21,8 +21,8 @@ struct ForeignUse: Hashable, Sendable, Comparable {
     }
 }
 
-/// The counts of one worker about tokens of other issuers. Only its thread writes them. Of names
-/// there are as many as the configuration has.
+/// The counts of one worker about tokens of other issuers. Only its thread writes them. There are
+/// as many names as the configuration has.
 final class ForeignMeter: Sendable {
     private let blocks = Locked<[ForeignUse: CountBlock]>([:])
 
@@ -36,7 +36,7 @@ final class ForeignMeter: Sendable {
         block.add(Int(decision.rawValue))
     }
 
-    /// By decision.
+    /// The counts by decision.
     var counts: [ForeignUse: [UInt64]] {
         blocks.withLock { blocks in
             blocks.mapValues { block in

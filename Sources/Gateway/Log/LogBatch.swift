@@ -1,7 +1,8 @@
 import Bytes
 import EventLoop
 
-/// Lines on their way to the log's thread. One thread at a time has it: who posts it lets go of it.
+/// Lines on their way to the log's thread. One thread at a time owns the batch; posting it gives it
+/// away.
 final class LogBatch: @unchecked Sendable {
     fileprivate(set) var lines: [UInt8] = []
 }
@@ -10,7 +11,8 @@ final class LogBatch: @unchecked Sendable {
 final class LogBatches: Sendable {
     private let free = Locked<[LogBatch]>([])
 
-    /// More are on their way only where the destination is slow, and their memory goes back then.
+    /// The most batches that are kept. More are in use only if the destination is slow, and their
+    /// memory is freed then.
     static let keptCountMax = 64
 
     /// A batch that holds a copy of `lines`.

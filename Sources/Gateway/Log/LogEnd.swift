@@ -1,16 +1,16 @@
 import Bytes
 import EventLoop
 
-/// The end that log lines go to, on its writer's thread. A line arrives whole or not at all: what
-/// is left of one that was written in part goes first when the end takes bytes again.
+/// The destination of log lines, on its writer's thread. A line arrives complete or not at all: the
+/// rest of a line that was written in part goes first when the destination takes bytes again.
 struct LogEnd {
     private(set) var descriptor: Int32
     private var kind: File.End
-    /// How long a pipe that is full is waited for.
+    /// The time for which a full pipe is waited for.
     private let patienceMilliseconds: Int32
     /// The rest of a line of which a part was written.
     private var begun: [UInt8] = []
-    /// The last wait was in vain.
+    /// True if the last wait was in vain.
     private var isStuck = false
 
     init(descriptor: Int32, patienceMilliseconds: Int32 = 1000) {
@@ -19,10 +19,10 @@ struct LogEnd {
         self.patienceMilliseconds = patienceMilliseconds
     }
 
-    /// Writes whole lines, and returns how many of them could not be.
+    /// Writes whole lines, and returns the number of lines that could not be written.
     ///
-    /// - Parameter isLast: something else waits, such as the end of the gateway: a reader that has
-    ///   stopped is not waited for again.
+    /// - Parameter isLast: true if something else waits, such as the end of the gateway: a reader
+    ///   that has stopped is not waited for again.
     mutating func write(_ lines: [UInt8], isLast: Bool = false) -> Int {
         guard finishLine(isLast: isLast) else { return Self.lineCount(lines[...]) }
         let count = append(lines[...], isLast: isLast)
@@ -36,7 +36,8 @@ struct LogEnd {
         return Self.lineCount(rest)
     }
 
-    /// Goes on at another end; returns how many lines the old one keeps in part.
+    /// Goes on with another destination. Returns the number of lines of which the old one has only
+    /// a part.
     mutating func move(to descriptor: Int32) -> Int {
         let isWhole = finishLine(isLast: true)
         begun = []
@@ -47,7 +48,8 @@ struct LogEnd {
         return isWhole ? 0 : 1
     }
 
-    /// Ends it, after one more try with a line that was begun; what is not ours stays open.
+    /// Ends the writing, after one more try with a line that was begun. A descriptor that is not
+    /// ours stays open.
     mutating func end(isOwn: Bool) -> Int {
         let isWhole = finishLine(isLast: true)
         if isOwn { Socket.close(descriptor) }
@@ -60,7 +62,7 @@ struct LogEnd {
         return begun.isEmpty
     }
 
-    /// How many bytes the end takes, where a pipe that is full is waited for.
+    /// Writes bytes, and returns how many were taken. A full pipe is waited for.
     private mutating func append(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> Int {
         let span = bytes.span
         var count = 0
@@ -80,7 +82,7 @@ struct LogEnd {
                 guard !(isLast && isStuck) else { return count }
                 isStuck = !File.awaitWritable(descriptor, milliseconds: patienceMilliseconds)
                 if isStuck { return count }
-            // A full disk, a pipe without a reader.
+            // The disk is full, or the pipe has no reader.
             case .failed: return count
             }
         }

@@ -1,15 +1,15 @@
 import EventLoop
 
-/// Log files that are being opened by their names again, each by the thread of its own.
+/// Log files that are being opened by their names again, each by its own thread.
 struct LogReopening {
-    /// How many have not said yet what came of it.
+    /// The number of files whose outcome is not known yet.
     private var waitingCount: Int
-    /// Why one of them could not be opened; nil while all could.
+    /// The reason why one of them could not be opened; nil if all could so far.
     private(set) var failure: IOError?
 
     init(waitingCount: Int) { self.waitingCount = waitingCount }
 
-    /// One more is done, with or without success. Returns what came of all if it was the last.
+    /// Notes the outcome of one file. Returns the sum of all if it was the last.
     mutating func done(_ error: IOError?) -> Self? {
         waitingCount -= 1
         failure = failure ?? error

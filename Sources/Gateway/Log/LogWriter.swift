@@ -6,11 +6,11 @@ import Settings
 import Synchronization
 
 /// Writes finished log lines to one destination, on a thread of its own: a slow disk or a stopped
-/// reader of our pipe never holds a worker.
+/// reader of our pipe never delays a worker.
 final class LogWriter: @unchecked Sendable {
     private enum Message: Sendable {
         case lines(LogBatch)
-        /// With whom to tell what came of it.
+        /// `done` is called with the outcome.
         case reopen(done: @Sendable (IOError?) -> Void)
         case close
     }
@@ -23,12 +23,12 @@ final class LogWriter: @unchecked Sendable {
         let isClosing = Atomic(false)
         let reopeningCount = Atomic(0)
 
-        /// Whether something waits for the end that lines are written to.
+        /// True if something waits for the destination of the lines.
         var isAwaited: Bool {
             isClosing.load(ordering: .relaxed) || reopeningCount.load(ordering: .relaxed) > 0
         }
 
-        /// Whether a batch may wait, and has its place.
+        /// True if a batch may wait; it then has its place in the queue.
         func enter(byteCount: Int) -> Bool {
             let bytes = queuedByteCount.wrappingAdd(byteCount, ordering: .relaxed).newValue
             let batches = queuedBatchCount.wrappingAdd(1, ordering: .relaxed).newValue
@@ -93,8 +93,8 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
-    /// A standard stream. Where its writes wait, for a reader who may have stopped, it is opened
-    /// again for us alone if it can be.
+    /// Returns a standard stream. If writes to it may block, because its reader may have stopped,
+    /// it is opened again for us alone if possible.
     private static func open(_ stream: Int32) -> (descriptor: Int32, isOwn: Bool) {
         guard File.end(stream) == .waiting, let again = File.openAgain(stream) else {
             return (stream, false)
@@ -102,10 +102,11 @@ final class LogWriter: @unchecked Sendable {
         return (again.release(), true)
     }
 
-    /// Lines that were thrown away because the destination was too slow, or took none.
+    /// The number of lines that were thrown away because the destination was too slow, or took
+    /// none.
     var droppedLineCount: UInt64 { tally.droppedLineCount.load(ordering: .relaxed) }
 
-    /// Takes whole lines, to be written in the order of the calls of one thread.
+    /// Posts whole lines. Those of one thread are written in the order of its calls.
     func post(_ lines: Span<UInt8>) {
         if tally.enter(byteCount: lines.count) {
             if mailbox.post(.lines(batches.batch(of: lines))) { return }
@@ -114,8 +115,8 @@ final class LogWriter: @unchecked Sendable {
         tally.drop(lines.indices.count { lines[$0] == UInt8(ascii: "\n") })
     }
 
-    /// Waits until everything that was posted is written, or a second is over: before something
-    /// that may end the process.
+    /// Waits until everything that was posted is written, or a second is over. For use before
+    /// something that may end the process.
     func awaitWritten() {
         for _ in 0..<Self.awaitedMilliseconds {
             guard tally.queuedBatchCount.load(ordering: .relaxed) > 0 else { return }
@@ -123,9 +124,10 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
-    /// Opens a file by its name again, after what was posted: the old one was moved away. `done`
-    /// runs on the log's thread, with why it could not be opened; nil also where there is no file.
-    /// It runs here if too many such calls wait already, which open the file as well.
+    /// Opens a file by its name again, after what was posted, because the old one was moved away.
+    /// `done` is called on the log's thread with the reason why it could not be opened; with nil if
+    /// it could, or if the log is no file. If too many such calls wait already, which open the file
+    /// as well, `done` is called here.
     func reopen(done: @escaping @Sendable (IOError?) -> Void) {
         tally.reopeningCount.wrappingAdd(1, ordering: .relaxed)
         guard !mailbox.post(.reopen(done: done)) else { return }
@@ -161,14 +163,14 @@ final class LogWriter: @unchecked Sendable {
     }
 
     private static let awaitedMilliseconds = 1000
-    /// What was posted goes to a slow disk in less.
+    /// The longest wait for the thread's end. What was posted goes to a slow disk in less.
     private static let farewell = Duration.seconds(10)
-    /// Batches, each the lines of one turn of a worker's loop.
+    /// The most batches that wait, each with the lines of one turn of a worker's loop.
     static let queueCountMax = 4096
     /// The most commands in the queue. They have room of their own, so that a slow disk does not
     /// make them be lost.
     static let commandCountMax = 8
-    /// All of them together: more than a second of 50,000 lines a second.
+    /// The most bytes of all batches together: more than a second of 50,000 lines a second.
     static let queueByteCountMax = 32 * 1024 * 1024
 }
 
@@ -205,10 +207,10 @@ final class LogWriters: EventLog {
     /// The last message of the event of that name; nil if there was none.
     func lastMessage(of name: String) -> String? { lastMessages.withLock { $0[name] } }
 
-    /// How often each event came, written or left out.
+    /// The number of times that each event came, written or left out.
     var eventCounts: [String: UInt64] { throttle.withLock { $0.counts } }
 
-    /// Says how many events were left out in the minutes that are over. To be called now and then.
+    /// Logs how many events were left out in the minutes that are over. To be called now and then.
     func tellLeftOut(at now: MonotonicInstant) {
         for (name, count) in throttle.withLock({ $0.takeLeftOut(at: now) }) {
             write(
@@ -234,7 +236,7 @@ final class LogWriters: EventLog {
         events.post(bytes.readable)
     }
 
-    /// A store has gone, and why, or is back.
+    /// Logs that a store has gone, and why, or that it is back.
     func storeEvent(_ store: StaticString, isUp: Bool, _ reason: String) {
         if isUp {
             event(level: "info", "store_up", "\(store): answering again")
@@ -245,7 +247,7 @@ final class LogWriters: EventLog {
 
     /// Opens the files again after a rotation.
     ///
-    /// - Parameter tellsSuccess: an event says when all of them are open. Failures always have one.
+    /// - Parameter tellsSuccess: true to log when all of them are open. Failures are always logged.
     func reopen(tellsSuccess: Bool) {
         let writers = [access, events === access ? nil : events].compactMap(\.self)
         let reopening = Locked(LogReopening(waitingCount: writers.count))
@@ -266,7 +268,7 @@ final class LogWriters: EventLog {
         }
     }
 
-    /// Why a file could not be opened at the last rotation; nil if all could.
+    /// The reason why a file could not be opened at the last rotation; nil if all could.
     var reopenFailure: IOError? { lastReopenFailure.withLock { $0 } }
 
     func close() {

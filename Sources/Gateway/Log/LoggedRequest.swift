@@ -18,7 +18,7 @@ struct LoggedRequest {
     /// From the one valid `traceparent`. The client chose it.
     private(set) var traceID: Range32?
 
-    /// Nil where no head could be read.
+    /// Nil if no head could be read.
     init?(_ exchange: Exchange) {
         let head = exchange.intake.head
         let headBytes = exchange.intake.headBytes
@@ -46,7 +46,7 @@ struct LoggedRequest {
         if traceParentCount > 1 { traceID = nil }
     }
 
-    /// What a stranger wrote fills no disk.
+    /// Cuts a range, so that a stranger's text cannot fill a disk.
     private static func cut(_ range: Range32) -> Range32 {
         Range32(start: range.start, count: min(range.count, byteCountMax))
     }
@@ -71,7 +71,8 @@ extension Recorder {
         return prover.known.key?.environment ?? endpoints.enrolment?.record.environment
     }
 
-    /// Whether `log.sample` is about its line: it has passed, and nothing is to be said of it.
+    /// True if `log.sample` applies to the line: the request has passed, and nothing special is to
+    /// be said of it.
     var isSampled: Bool {
         guard exchange.outcome.reason == .ok, exchange.outcome.cause == nil, loggedStatus < 400
         else { return false }
@@ -82,8 +83,8 @@ extension Recorder {
         }
     }
 
-    /// Whether its line is left out. Its id, which is random, decides: every gateway behind it
-    /// that does the same keeps the same ones.
+    /// True if the line is left out. The request's id, which is random, decides: every gateway
+    /// behind this one that does the same keeps the same lines.
     var isLeftOut: Bool {
         let percent = site.settings.log.samplePercent
         guard percent < 100, isSampled else { return false }

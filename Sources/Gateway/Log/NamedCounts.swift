@@ -1,7 +1,7 @@
 import EventLoop
 import Telemetry
 
-/// Counters by names that are few: those of key-exchange groups. Only one thread adds.
+/// Counters by a few names, such as those of key-exchange groups. Only one thread adds.
 final class NamedCounts: Sendable {
     private let blocks = Locked<[String: CountBlock]>([:])
 

@@ -1,12 +1,13 @@
 import EventLoop
 import Policy
 
-/// Which versions of each app metrics name: the newest ones, so that a release is seen from its
-/// first request on. What the others count from then on is summed.
+/// The versions of each app that metrics name: the newest ones, so that a release is visible from
+/// its first request on. The counts of all others from then on are summed.
 final class NamedVersions: Sendable {
     private struct App {
         var named: Set<String> = []
-        /// What a version had counted when its name was dropped: scrapes have seen that already.
+        /// The counts of versions when their names were dropped, because scrapes have seen them
+        /// already.
         var seen: [String: [UInt64]] = [:]
     }
 
@@ -38,13 +39,13 @@ final class NamedVersions: Sendable {
         switch left.order(of: right.text) {
         case .before: true
         case .after, nil: false
-        // 4 and 4.0 are told apart, always in the same order.
+        // 4 and 4.0 are different texts, always in the same order.
         case .same: left.text < right.text
         }
     }
 
     /// The value of the label for requests whose key is not known.
     static let unknown = "unknown"
-    /// The versions of each app that are named: with 8 buckets, 176 series at most.
+    /// The most named versions of an app: with 8 buckets, 176 series at most.
     static let countMax = 20
 }

@@ -6,8 +6,8 @@ import KeyStore
 import Policy
 import Settings
 
-/// Writes access lines that are no JSON, one after the other: for eyes, and for tools that know the
-/// lines of other servers.
+/// Writes access lines that are not JSON, one after another: for people, and for tools that parse
+/// the lines of other servers.
 struct PlainAccessLine: ~Copyable {
     private var buffer = ByteBuffer()
     private var clock = WallClockText()
@@ -79,7 +79,7 @@ struct PlainAccessLine: ~Copyable {
         buffer.append(" +0000")
     }
 
-    /// `TIME DECISION STATUS REASON METHOD PATH NAME=VALUE...`
+    /// Writes `TIME DECISION STATUS REASON METHOD PATH NAME=VALUE...`
     private mutating func appendText(
         _ exchange: Exchange, _ verdict: borrowing Verdict, nanoseconds: UInt64
     ) {
@@ -125,7 +125,8 @@ struct PlainAccessLine: ~Copyable {
         append(bytes.span.extracting(range), keepsSpaces: keepsSpaces)
     }
 
-    /// As nginx writes strangers' words: what could end a value, or reach a terminal, is `\xHH`.
+    /// Appends a stranger's bytes as nginx does: a byte that could end a value, or control a
+    /// terminal, is written as `\xHH`.
     private mutating func append(_ bytes: Span<UInt8>, keepsSpaces: Bool) {
         for index in bytes.indices {
             let byte = bytes[index]

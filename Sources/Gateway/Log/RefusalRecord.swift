@@ -21,20 +21,20 @@ final class RefusalRecord: Sendable {
     /// The member `detail` of the access line.
     let detail: String?
     let status: UInt16
-    /// What the client was told to do; nil where it was told nothing.
+    /// The action that the client was told to take; nil if it was told none.
     let action: Reason.Action?
     let client: SocketAddress?
     let route: String?
     let app: String?
     let version: String?
     let environment: AttestEnvironment?
-    /// As `log.keys` has it.
+    /// The key's name by `log.keys`.
     let key: String?
-    /// Request ID, method, host, path and user agent, one after the other.
+    /// Request ID, method, host, path and user agent, one after another.
     private let text: [UInt8]
     private let ends: [5 of UInt16]
 
-    /// Whether something was wrong with the exchange that operators may ask about.
+    /// True if the exchange had a fault that operators may ask about.
     static func isOwed(_ exchange: Exchange) -> Bool {
         guard exchange.outcome.reason != .ok, !exchange.client.listener.isAdmin else {
             return false
@@ -85,11 +85,11 @@ final class RefusalRecord: Sendable {
         text = buffer.readable.array
     }
 
-    /// As every answer has it in `X-Request-Id`.
+    /// The request's id, which every answer has in `X-Request-Id`.
     var requestID: ArraySlice<UInt8> { text[..<Int(ends[0])] }
     var method: ArraySlice<UInt8> { part(1) }
     var host: ArraySlice<UInt8> { part(2) }
-    /// Without its query, cut after ``byteCountsMax``.
+    /// The path without its query, cut after ``byteCountsMax``.
     var path: ArraySlice<UInt8> { part(3) }
     var userAgent: ArraySlice<UInt8> { part(4) }
 
@@ -104,7 +104,7 @@ final class RefusalRecord: Sendable {
         return bytes.count == 16 ? Array(bytes[..<8]) : bytes
     }
 
-    /// Method, host, path and user agent: enough to recognise a request by.
+    /// The most bytes of method, host, path and user agent: enough to recognise a request by.
     static let byteCountsMax = [32, 128, 512, 192]
 }
 

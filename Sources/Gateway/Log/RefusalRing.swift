@@ -10,7 +10,7 @@ final class RefusalRing: Sendable {
 
     func add(_ record: RefusalRecord) { recent.withLock { $0.add(record) } }
 
-    /// The oldest first.
+    /// The records, the oldest first.
     var records: [RefusalRecord] {
         let recent = recent.withLock { $0 }
         return recent.records
@@ -35,7 +35,7 @@ struct RecentRefusals: Sendable {
 
     private var entries: [Entry] = []
     private var countByKind: [Int: Int] = [:]
-    /// By kind and client.
+    /// The number of records by kind and client.
     private var countByClient: [Int: [Int: Int]] = [:]
 
     var records: [RefusalRecord] { entries.map(\.record) }
@@ -53,7 +53,7 @@ struct RecentRefusals: Sendable {
     }
 
     private mutating func makeRoom(for newest: Entry) {
-        // Of kinds that are equally frequent, the newcomer's own gives way.
+        // Of equally frequent kinds, that of the new record gives way.
         let largest = countByKind.max { left, right in
             (left.value, left.key == newest.kind ? 1 : 0)
                 < (right.value, right.key == newest.kind ? 1 : 0)
@@ -79,6 +79,7 @@ struct RecentRefusals: Sendable {
         return recent.records
     }
 
-    /// As many as a person looks through; some 200 KiB for each worker, at most 270.
+    /// The number of refusals, as many as a person looks through; some 200 KiB for each worker, at
+    /// most 270.
     static let countMax = 200
 }

@@ -1,6 +1,6 @@
 import Telemetry
 
-/// Which server of which upstream: labels of metrics.
+/// An upstream and one of its servers: labels of metrics.
 struct ServerLabel: Hashable, Sendable {
     let upstream: String
     let server: String

@@ -1,4 +1,4 @@
-/// What exchanges wait for at a store: a label of metrics.
+/// The operations of stores for which exchanges wait: a label of metrics.
 enum StoreOperation: Int, CaseIterable {
     case find
     case findUser
@@ -9,7 +9,7 @@ enum StoreOperation: Int, CaseIterable {
     case findToken
     case spendToken
 
-    /// Nil for what no store answers.
+    /// Nil for a wait that no store ends.
     init?(_ awaited: Awaited) {
         switch awaited {
         case .nothing, .signature, .incarnation, .device, .administration: return nil

@@ -5,8 +5,8 @@ import Judgement
 import KeyStore
 import Settings
 
-/// One worker's access lines and spans, gathered for a turn of its loop and handed to those who
-/// write or export them at once.
+/// One worker's access lines and spans, gathered during a turn of its loop and handed over at once
+/// to be written or exported.
 final class WorkerLog {
     let spans: WorkerSpans
     private let writers: LogWriters
@@ -29,13 +29,14 @@ final class WorkerLog {
         writers.event(level: level, name, message)
     }
 
-    /// Logs an event like ``event(level:_:_:)``, but one that strangers can bring about as often as
-    /// they like: the same words once a minute, with how often they were left out.
+    /// Logs an event like ``event(level:_:_:)``, but one that strangers can cause any number of
+    /// times: the same words are logged once a minute, with the number of times that they were left
+    /// out.
     func repeatedEvent(_ name: StaticString, _ message: String) {
         writers.event(level: "warning", name, repeated.turn(name, message, at: loop.now))
     }
 
-    /// Ends the turn: what was gathered goes to the log's thread.
+    /// Ends the turn: hands the gathered lines to the log's thread.
     func flush() {
         if line.byteCount > 0 {
             writers.access?.post(line.lines)
@@ -48,8 +49,8 @@ final class WorkerLog {
         spans.flush()
     }
 
-    /// Notes an exchange that has ended: a line in the form that is configured, and, if something
-    /// was wrong with it, what the status page shows.
+    /// Notes an exchange that has ended: writes a line in the configured form, and a record for the
+    /// status page if the exchange had a fault.
     func access(_ exchange: Exchange, _ verdict: borrowing Verdict, nanoseconds: UInt64) {
         if RefusalRecord.isOwed(exchange) {
             refusals.add(RefusalRecord(exchange, verdict, nanoseconds: nanoseconds))

@@ -11,15 +11,15 @@ import Telemetry
 
 /// The counts of one worker about one route or endpoint. Only its thread writes them.
 final class RouteMeter: Sendable {
-    /// One for each decision and reason.
+    /// One count for each decision and reason.
     private let outcomes = CountBlock(count: Decision.allCases.count * Reason.allCases.count)
-    /// Answers by the first digit of their status; 0 where none was given.
+    /// The answers by the first digit of their status; 0 if there was none.
     private let statusClasses = CountBlock(count: 10)
-    /// Requests of an attested route by what their proof was worth, then those of outdated apps and
-    /// those of keys at risk.
+    /// The requests of an attested route by the tier of their proof, then those of outdated apps
+    /// and those of keys at risk.
     private let standings = CountBlock(count: TrustTier.allCases.count + 2)
     let duration = Histogram(.requestDuration)
-    /// One for each side of a rollout and bucket.
+    /// One count for each side of a rollout and bucket.
     private let buckets = CountBlock(
         count: RolloutSide.allCases.count * RequestBucket.allCases.count)
     /// The counts of the enforced side: judged requests, and the refused ones among them.
@@ -54,14 +54,15 @@ final class RouteMeter: Sendable {
         buckets.value(Self.index(bucket, side))
     }
 
-    /// The counts that the guard of a rollout looks at.
+    /// The counts that the guard of a rollout reads.
     var cohort: RolloutCounts {
-        // Refused ones first: one that comes in between must not make them more than all.
+        // Refused ones first: one that comes between the two reads must not make them more than
+        // all.
         let refused = Int64(clamping: judgements.value(1))
         return RolloutCounts(judged: Int64(clamping: judgements.value(0)), refused: refused)
     }
 
-    /// The counts of attestations that the guard of their rollout looks at.
+    /// The counts of attestations that the guard of their rollout reads.
     var attestations: RolloutCounts {
         let reasons: [Reason] = [
             .attestationInvalid, .keyRevoked, .appOutdated, .distributionNotAllowed,
@@ -85,7 +86,7 @@ final class RouteMeter: Sendable {
         Int(decision.rawValue) * reasonCount + Int(reason.rawValue)
     }
 
-    // Counted once: each request asks, and `allCases` may make its list anew.
+    // Counted once, because each request needs it and `allCases` may make its list anew.
     private static let reasonCount = Reason.allCases.count
     private static let bucketCount = RequestBucket.allCases.count
 }
@@ -100,52 +101,52 @@ final class WorkerMeter: @unchecked Sendable {
         case retries
         case connectionsRefused
         case proxyHeadersRefused
-        /// Safe, but beyond the budget.
+        /// Retries that would have been safe, but were beyond the budget.
         case retriesDenied
         case tunnels
-        /// TLS handshakes that a ticket shortened.
+        /// TLS handshakes that were shortened by a ticket.
         case resumptions
-        /// Counters that another challenge had used: two devices with one key.
+        /// Counters that were used with another challenge before: two devices with one key.
         case counterConflicts
-        /// Requests that developer tokens were accepted for.
+        /// Requests that were accepted for their developer tokens.
         case developerTokens
-        /// Enrolled keys of Macs, with Full Security and without.
+        /// Enrolled keys of Macs, with Full Security and without it.
         case macsWithFullSecurity
         case macsWithReducedSecurity
         /// Accepted counters that too few replicas of Redis had in time.
         case unconfirmed
-        /// Keys that users had not used before, who had others.
+        /// Keys that were new for users who had other keys.
         case newUserKeys
-        /// Identity tokens that were made, and those that were sent again.
+        /// Identity tokens that were made, and those that were reused.
         case identitiesSigned
         case identitiesReused
-        /// Accepted assertions with the counter 1, which no key has twice.
+        /// Accepted assertions with the counter 1, which a key has only once.
         case firstAssertions
-        /// Requests refused because registry, counters or Apple failed, and not an issuer whose
-        /// keys cannot be fetched.
+        /// Requests refused because registry, counters or Apple failed. Refusals because an
+        /// issuer's keys cannot be fetched do not count.
         case storeFailures
-        /// Signatures that the library could not judge, so that OpenSSL has verified them.
+        /// Signatures that the library could not judge and that OpenSSL has verified instead.
         case signaturesUndecided
     }
 
     private let counts = CountBlock(count: Count.allCases.count)
-    /// TLS handshakes that came to their end, by the group that was agreed on.
+    /// Completed TLS handshakes, by the group that was agreed on.
     let handshakes = NamedCounts()
-    /// How long signatures took to check.
+    /// The times of checking signatures.
     let signatures = SignatureTimes()
-    /// One for each number of signatures that were checked together.
+    /// One count for each number of signatures that were checked together.
     private let batches = CountBlock(count: P256BatchVerifier.laneCount + 1)
     /// The results of requests with tokens of other issuers.
     let foreign = ForeignMeter()
     private let waits = CountBlock(count: Phase.allCases.count)
-    /// One for each kind of failure, then the time-outs.
+    /// One count for each kind of failure, then the time-outs.
     private let handshakeFailures = CountBlock(count: TLSFailure.Kind.allCases.count + 1)
     private let signals = CountBlock(count: Signal.allCases.count)
     private let deviceTokens = CountBlock(count: DeviceTokenOutcome.allCases.count)
-    /// One for each bit and state.
+    /// One count for each bit and state.
     private let deviceBits = CountBlock(count: 2 * DeviceBitState.allCases.count)
     private let gauges = GaugeBlock(count: 2)
-    /// The meters of routes by their names, so that a reload keeps what a route has counted.
+    /// The meters of routes by their names, so that a reload keeps a route's counts.
     private let byName = Locked<[String: RouteMeter]>([:])
     /// The meters of apps by their ids, for the same reason.
     private let byApp = Locked<[String: AppMeter]>([:])
@@ -194,7 +195,7 @@ final class WorkerMeter: @unchecked Sendable {
     /// The batches of `count` signatures.
     func batchCount(of count: Int) -> UInt64 { batches.value(count) }
 
-    /// The counts of the exchange's app, or nil if that is unknown or not of the configuration.
+    /// The counts of the exchange's app; nil if the app is unknown or not configured.
     private func app(_ verdict: borrowing Verdict, _ site: Site) -> AppMeter? {
         guard let id = verdict.sender.appID else { return nil }
         // Most gateways have few apps, and most requests are from the same one.
@@ -256,25 +257,26 @@ final class WorkerMeter: @unchecked Sendable {
         }
     }
 
-    /// A store has answered what an exchange waited for, or was not waited for any longer.
+    /// A store has answered the exchange that waited for it, or the wait was given up.
     func storeAnswered(_ operation: StoreOperation, nanoseconds: UInt64) {
         storeDurations[operation.rawValue].record(nanoseconds: nanoseconds)
     }
 
-    /// A name stands for other addresses now: they would add up forever.
+    /// Forgets a server, because its name stands for other addresses now and meters would add up
+    /// forever.
     func forget(_ label: ServerLabel) { servers.withLock { $0[label] = nil } }
 
     func add(_ count: Count) { counts.add(count.rawValue) }
 
     func add(_ count: Count, _ number: Int) { counts.add(count.rawValue, UInt64(number)) }
 
-    /// An exchange had to wait at `phase` and goes on.
+    /// An exchange that had to wait at `phase` goes on.
     func resumed(_ phase: Phase) { waits.add(Int(phase.rawValue)) }
 
     /// A signal was raised on a request.
     func raised(_ signal: Signal) { signals.add(signal.rawValue) }
 
-    /// An attestation verified, and this is known of its device.
+    /// An attestation was verified, with this knowledge of its device.
     func enrols(_ outcome: DeviceTokenOutcome, _ bits: DeviceBits?) {
         deviceTokens.add(outcome.index)
         for bit in 0..<2 { deviceBits.add(Self.index(bit, DeviceBitState(bits?[bit]))) }

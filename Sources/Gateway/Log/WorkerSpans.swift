@@ -7,8 +7,8 @@ import OTLP
 import Policy
 import Settings
 
-/// One worker's spans, gathered for a turn of its loop. Attributes are named by OpenTelemetry's
-/// semantic conventions for HTTP where those have a name.
+/// One worker's spans, gathered during a turn of its loop. Attributes have the names of
+/// OpenTelemetry's semantic conventions for HTTP if there are any.
 final class WorkerSpans {
     private let queue: SpanQueue
     private let loop: EventLoop
@@ -16,7 +16,7 @@ final class WorkerSpans {
     private var turnEnd: TurnEndHook?
     private var flagged = TokenBucket()
     private var refused = TokenBucket()
-    /// For values that are made here.
+    /// A buffer for values that are made here.
     private var scratch = ByteBuffer(capacity: 64)
 
     init(queue: SpanQueue, loop: EventLoop) {
@@ -25,13 +25,13 @@ final class WorkerSpans {
         turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
     }
 
-    /// Whether one more request may have spans because its `traceparent` says so.
+    /// True if one more request may have spans because its `traceparent` asks for them.
     func admitsFlagged(_ tracing: SiteTracing, at now: MonotonicInstant) -> Bool {
         flagged.take(
             interval: tracing.interval, depth: tracing.depth, now: now.nanoseconds) == nil
     }
 
-    /// Whether one more request may have spans because it was refused.
+    /// True if one more request may have spans because it was refused.
     func admitsRefused(_ tracing: SiteTracing, at now: MonotonicInstant) -> Bool {
         refused.take(
             interval: tracing.interval, depth: tracing.depth, now: now.nanoseconds) == nil
@@ -65,7 +65,7 @@ final class WorkerSpans {
         _ exchange: Exchange, _ trace: RequestTrace, _ times: SpanTimes, _ method: HTTP.Method,
         _ request: LoggedRequest?, _ bytes: Span<UInt8>
     ) {
-        // Zero where the client left first.
+        // Zero if the client left before an answer.
         let status = exchange.progress.status
         writer.begin(
             SpanHeader(
@@ -121,7 +121,7 @@ final class WorkerSpans {
         }
     }
 
-    /// One span for all tries: the upstream knows all of them by one id.
+    /// Appends one span for all tries, because the upstream knows all of them by one id.
     private func appendClient(
         _ exchange: Exchange, _ trace: RequestTrace, _ times: SpanTimes, _ method: HTTP.Method
     ) {
@@ -185,7 +185,7 @@ final class WorkerSpans {
         }
     }
 
-    /// What a stranger wrote fills no queue.
+    /// Cuts a range, so that a stranger's text cannot fill a queue.
     private static func cut(_ range: Range32, to byteCountMax: UInt32) -> Range32 {
         Range32(start: range.start, count: min(range.count, byteCountMax))
     }
@@ -195,9 +195,9 @@ final class WorkerSpans {
     static let batchByteCountMax = 64 * 1024
 }
 
-/// Turns the moments of an exchange into times of day, as the clock stands at its end.
+/// Turns the moments of an exchange into times of day, by the clock at its end.
 private struct SpanTimes {
-    /// Nanoseconds since 1970, at `now`.
+    /// The time of day at `now`, in nanoseconds since 1970.
     let wall: UInt64
     let now: MonotonicInstant
 
@@ -208,13 +208,13 @@ private struct SpanTimes {
 }
 
 extension HTTP.Method {
-    /// The method as the semantic conventions have it: names of spans and values of
-    /// `http.request.method` must be few.
+    /// The method by the semantic conventions: names of spans and values of `http.request.method`
+    /// must be few.
     fileprivate var spanWord: StaticString { self == .other ? "_OTHER" : name }
     fileprivate var spanName: StaticString { self == .other ? "HTTP" : name }
 }
 
-/// The two parts of `host:port`; a host without a port is all of it.
+/// The two parts of `host:port`; the host is everything if there is no port.
 private struct HostAndPort {
     let host: Range<Int>
     let port: UInt16?
@@ -230,7 +230,7 @@ private struct HostAndPort {
             self.port = nil
             return
         }
-        // IPv6 addresses stand in brackets, which are no part of them.
+        // IPv6 addresses stand in brackets, which do not belong to the host.
         host = text[0] == UInt8(ascii: "[") ? 1..<colon - 2 : 0..<colon - 1
         self.port = port
     }

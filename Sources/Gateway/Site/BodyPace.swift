@@ -1,12 +1,12 @@
 import EventLoop
 import Settings
 
-/// How slowly a request body may come, or an answer be taken. A bound on pauses alone lets a client
-/// hold a connection, a buffer and perhaps a file for a byte each half minute.
+/// The slowest pace at which a request body may come, or an answer be taken. A bound on pauses
+/// alone lets a client hold a connection, a buffer and perhaps a file for a byte each half minute.
 struct BodyPace: Sendable {
     /// Nanoseconds from the start to the moment from which the average counts.
     let grace: UInt64
-    /// The time that each byte of the body buys, or nil if any pace will do.
+    /// The time that each byte of the body buys; nil if any pace is accepted.
     let nanosecondsPerByte: UInt64?
 
     init(byteRate rate: Int, grace: UInt64) {
@@ -14,7 +14,7 @@ struct BodyPace: Sendable {
         nanosecondsPerByte = rate > 0 ? 1_000_000_000 / UInt64(rate) : nil
     }
 
-    /// The moment at which `byteCount` bytes, of all that could move since `start`, are too few.
+    /// The moment from which `byteCount` bytes since `start` are too few.
     func deadline(since start: MonotonicInstant, byteCount: Int) -> MonotonicInstant {
         guard let nanosecondsPerByte else { return .distantFuture }
         let bought = UInt64(byteCount).multipliedReportingOverflow(by: nanosecondsPerByte)

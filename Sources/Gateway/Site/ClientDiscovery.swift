@@ -4,19 +4,20 @@ import JSON
 import Policy
 import Settings
 
-/// What an app may ask before its first request: `/.well-known/app-attest` (RFC 8615).
+/// The answers to what an app may ask before its first request: `/.well-known/app-attest` (RFC
+/// 8615).
 ///
-/// It tells what a client has to know and would find out by trying: names of headers, paths of
-/// endpoints, lifetimes, and the forms of proof that routes of the host take. It never tells which
-/// routes those are, whether they enforce, for which share of keys, which apps and versions they
-/// let in, or any limit: that would show an attacker the way to the weakest route.
+/// They hold what a client has to know and could find out by trying: names of headers, paths of
+/// endpoints, lifetimes, and the forms of proof that routes of the host accept. They never say
+/// which routes those are, whether they enforce, for which share of keys, which apps and versions
+/// they let in, or any limit: that would show an attacker the way to the weakest route.
 struct ClientDiscovery: Sendable {
-    /// Raised if a member is removed or gets another meaning.
+    /// The version of the format, raised if a member is removed or gets another meaning.
     static let format: Int64 = 1
 
     /// The different documents.
     private let documents: [[UInt8]]
-    /// Which of them each class of hosts has.
+    /// The index of the document for each class of hosts.
     private let documentOfClass: [Int]
 
     init(_ settings: Settings, _ routes: RouteTable, _ paths: EndpointPaths) {
@@ -95,22 +96,22 @@ struct ClientDiscovery: Sendable {
     }
 }
 
-/// A form of proof that some route takes, as far as it concerns the client.
+/// A form of proof that some route accepts, as far as it concerns the client.
 private struct ClientShape: Hashable, Comparable {
     private let accept: AcceptedProofs
-    /// The names of the issuers whose tokens it takes.
+    /// The names of the issuers whose tokens it accepts.
     private let issuers: [String]
     private let clientData: ClientDataShape
     private let challenge: ChallengeRequirement
     private let replay: ReplayPolicy
-    /// Members of the body, in the `body` shape.
+    /// The members of the body, in the `body` shape.
     private let challengeMember: String?
     private let keyIDMember: String?
 
     init(_ policy: RoutePolicy) {
         accept = policy.accept
         issuers = policy.proofs.map(\.name)
-        // Without assertions these mean nothing.
+        // Without assertions these settings mean nothing.
         let signs = policy.accept.contains(.assertion)
         let isBody = signs && policy.clientData == .body
         clientData = isBody ? .body : .header
@@ -120,7 +121,7 @@ private struct ClientShape: Hashable, Comparable {
         keyIDMember = isBody ? policy.keyIDMember : nil
     }
 
-    /// The order of routes in the configuration is not told either.
+    /// Sorts by text, because the order of routes in the configuration is not to be told either.
     static func < (left: ClientShape, right: ClientShape) -> Bool { left.text < right.text }
 
     private var text: String {
@@ -160,7 +161,7 @@ private struct ClientShape: Hashable, Comparable {
 }
 
 extension AppEndpoint {
-    /// The endpoint's name in the document; nil for what is not for apps.
+    /// The endpoint's name in the document; nil for one that is not for apps.
     fileprivate var discoveryName: StaticString? {
         switch self {
         case .attestChallenge: "attestation_challenge"

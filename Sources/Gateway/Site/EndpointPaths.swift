@@ -4,7 +4,7 @@ import Settings
 
 /// The paths of the gateway's own endpoints.
 struct EndpointPaths: Sendable {
-    /// The paths, one behind the other.
+    /// The paths, one after another.
     private var text: [UInt8] = []
     private var ranges: [(endpoint: AppEndpoint, range: Range<Int>)] = []
 
@@ -16,7 +16,7 @@ struct EndpointPaths: Sendable {
         }
     }
 
-    /// Which endpoint answers for `path`, given in normal form.
+    /// The endpoint that answers for `path`, given in normal form.
     func endpoint(at path: Span<UInt8>) -> AppEndpoint? {
         let text = text.span
         for (endpoint, range) in ranges where ASCII.equals(path, text.extracting(range)) {
@@ -25,13 +25,13 @@ struct EndpointPaths: Sendable {
         return nil
     }
 
-    /// The path of `endpoint`; nil if it is like any other.
+    /// The path of `endpoint`; nil if the endpoint is off, so that its path is like any other.
     func path(of endpoint: AppEndpoint) -> [UInt8]? {
         ranges.first { $0.endpoint == endpoint }.map { Array(text[$0.range]) }
     }
 }
 
-/// The gateway's own endpoints, as one configuration has them.
+/// The gateway's own endpoints by one configuration.
 struct SiteEndpoints: Sendable {
     let paths: EndpointPaths
     let discovery: ClientDiscovery

@@ -6,7 +6,7 @@ import JWT
 import Judgement
 import Settings
 
-/// An issuer of tokens that routes take beside ours, ready for the request path.
+/// An issuer whose tokens routes accept beside the gateway's, ready for the request path.
 final class ForeignIssuer: Sendable {
     private enum Keys: Sendable {
         case fixed(TokenKeys)
@@ -41,8 +41,8 @@ final class ForeignIssuer: Sendable {
         }
     }
 
-    /// Throws unless `token` holds. Returns its subject as metrics name it, which is one of the
-    /// configuration's: others may be people.
+    /// Throws unless `token` is valid. Returns its subject as metrics name it. It is one of the
+    /// configuration's subjects, because others may be names of people.
     func verify(_ token: Span<UInt8>, at seconds: Int64) throws(Refusal) -> String {
         do throws(TokenFailure) {
             let verified = try verifier.verify(token, keys: try currentKeys(token), at: seconds)
@@ -62,7 +62,7 @@ final class ForeignIssuer: Sendable {
         case .fixed(let keys): return keys
         case .fetched(let fetched):
             if let current = fetched.current { return .published(current) }
-            // Only what might be a token waits for keys.
+            // Only a text that may be a token waits for keys.
             try verifier.checkForm(token)
             throw .keysMissing
         }

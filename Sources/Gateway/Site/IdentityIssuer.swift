@@ -9,7 +9,7 @@ import KeyStore
 import Policy
 import Settings
 
-/// What an identity token says beside for whom and until when.
+/// The claims of an identity token beside its audience and its end.
 struct IdentityClaims: Hashable {
     let facts: IdentityFacts
     let tier: TrustTier
@@ -26,21 +26,22 @@ struct IdentityClaims: Hashable {
     }
 }
 
-/// The request that a token is made for, where it is made for one.
+/// The request that a token is made for, if it is made for a single one.
 struct IdentifiedRequest {
     var requestID: String
     var route: String
 }
 
-/// Identity tokens towards upstreams: JWTs by ES256 (RFC 7519), for those that do not take the
-/// network's word for it that a request came through here. Part of a site: a reload that changes
-/// what tokens say begins without any.
+/// Makes identity tokens for upstreams: JWTs by ES256 (RFC 7519), for upstreams that do not rely on
+/// the network to know that a request came through the gateway. Part of a site: a reload that
+/// changes the claims begins without any token.
 final class IdentityIssuer: Sendable {
-    /// A token that is sent again while the same is to be said and half of its life is left.
+    /// A token that is reused while its claims stay the same and half of its life is left.
     private struct Issued: Remembered {
         let said: IdentityClaims
         let token: [UInt8]
-        /// Seconds since 1970. Where the clock was ahead then, it is not sent again.
+        /// The time of issue, in seconds since 1970. If the clock was ahead then, the token is not
+        /// reused.
         let issuedAt: Int64
         let reusedUntil: Int64
 
@@ -67,7 +68,7 @@ final class IdentityIssuer: Sendable {
     /// The published keys (RFC 7517 section 5).
     let keySet: [UInt8]
 
-    /// Nil where no upstream gets any and none are published.
+    /// Nil if no upstream gets tokens and no keys are published.
     init?(_ settings: Settings) {
         let identity = settings.identity
         guard !identity.keys.isEmpty else { return nil }
@@ -93,13 +94,13 @@ final class IdentityIssuer: Sendable {
         }
     }
 
-    /// The field that the upstream's requests carry it in, up to its value; nil where they carry
-    /// none. `isPerRequest`: it must be made for each.
+    /// The field that holds the token in the upstream's requests, up to its value; nil if they have
+    /// none. `isPerRequest`: a token must be made for each request.
     func field(upstream: Int) -> (start: [UInt8], isPerRequest: Bool)? {
         targets[upstream].map { ($0.fieldStart, $0.scope == .request) }
     }
 
-    /// A token for `upstream`, which takes tokens. `isSigned`: it was made now.
+    /// Returns a token for `upstream`, which must get tokens. `isSigned`: the token was made now.
     func token(
         of said: IdentityClaims, upstream: Int, request: IdentifiedRequest?, seconds: Int64,
         pseudonyms: Pseudonyms

@@ -7,12 +7,12 @@ struct ListenerCertificate: Equatable {
     let listener: String
     /// The first of the certificate's names; empty if it has none.
     let name: String
-    /// Seconds since 1970: the first second, and the last, in which they are valid. Of several for
-    /// the name, one for each kind of key, those of the one that ends first.
+    /// The first second and the last in which they are valid, since 1970. Of several certificates
+    /// for the name, one for each kind of key, those of the one that ends first.
     private(set) var notBefore: Int64
     private(set) var notAfter: Int64
 
-    /// In the order of the configuration.
+    /// The certificates in the order of the configuration.
     static func all(_ site: Site) -> [ListenerCertificate] {
         site.settings.tlsListeners.flatMap { listener in
             of(
@@ -47,7 +47,7 @@ struct ListenerCertificate: Equatable {
         return notAfter - now < min(14 * 86_400, life / 4)
     }
 
-    /// What the event log says at `now`.
+    /// The text of the event log at `now`.
     func text(at now: Int64) -> String {
         let place = "listener \(listener): the certificate \(name.isEmpty ? "" : "for \(name) ")"
         let left = notAfter - now

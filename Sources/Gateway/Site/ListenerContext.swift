@@ -16,21 +16,21 @@ final class ListenerContext: Sendable {
     private let trustedProxies: [TrustedProxy]
     private let proxyProtocol: [TrustedProxy]
 
-    /// Those whom a listener is for.
+    /// The audience of a listener.
     enum Audience {
         case apps
         case operators
-        /// Operators' programs, which show a token.
+        /// Operators' programs that show a token.
         case administrators
         /// Programs that watch over the process, such as the kubelet.
         case probes
     }
 
-    /// Whether what comes here is answered by the gateway alone, on the admin thread.
+    /// True if the gateway answers all requests of this listener itself, on the admin thread.
     var isAdmin: Bool { audience != .apps }
 
-    /// Whether connections here are bounded as those of clients: others than operators may reach
-    /// it, and must not take what the gateway holds back.
+    /// True if connections here are bounded like those of clients: others than operators may reach
+    /// the listener, and must not take the reserve of the gateway.
     var isBounded: Bool { audience == .apps || audience == .administrators }
 
     convenience init(
@@ -57,13 +57,13 @@ final class ListenerContext: Sendable {
         self.audience = audience
     }
 
-    /// Whether `peer` is a proxy whose word about the client is taken.
+    /// True if `peer` is a proxy that is trusted with the client's address.
     func trusts(_ peer: SocketAddress) -> Bool { trustedProxies.contain(peer) }
 
-    /// Whether `peer` may ask about requests that it forwards itself.
+    /// True if `peer` may ask about requests that it forwards itself.
     func answers(_ peer: SocketAddress) -> Bool { settings.check?.from.contain(peer) == true }
 
-    /// Whether connections of `peer` begin with a PROXY header.
+    /// True if connections of `peer` begin with a PROXY header.
     func expectsProxyHeader(from peer: SocketAddress) -> Bool { proxyProtocol.contain(peer) }
 }
 
@@ -81,7 +81,8 @@ extension [TrustedProxy] {
 }
 
 extension AddressBlock {
-    /// Whether `bytes` (4 or 16) lie in this block; families never mix.
+    /// True if `bytes` (4 or 16) lie in this block. A block of one family contains no address of
+    /// the other.
     func contains(_ bytes: [UInt8]) -> Bool {
         guard bytes.count == address.count, !bytes.isEmpty else { return false }
         let wholeCount = prefixBitCount / 8

@@ -3,20 +3,20 @@ import HTTP
 import Policy
 import Settings
 
-/// What a route does with a request besides asking for its assertion, ready for the request path.
-/// Most routes do nothing more, and have none.
+/// The treatment of a route's requests beside the check of their proof, ready for the request path.
+/// Most routes only forward, and have none.
 final class RouteHandling: Sendable {
     let answer: RouteAnswer?
     let rewrite: TargetRewrite?
-    /// Stands in place of the client's Host.
+    /// The Host that replaces the client's; nil to keep that.
     let upstreamHost: [UInt8]?
     let requestEdits: FieldEdits?
     let responseEdits: FieldEdits?
-    /// Bodies go on as they come.
+    /// True if bodies are sent on as they come.
     let streamsBody: Bool
     let onClientClose: ClientCloseAction
     let bodyMemoryByteCountMax: Int?
-    /// Zero for no bound.
+    /// The time for a whole request; zero means no bound.
     let requestNanoseconds: UInt64?
     let requestBodyNanoseconds: UInt64?
     let responseNanoseconds: UInt64?
@@ -57,9 +57,9 @@ final class RouteHandling: Sendable {
     }
 }
 
-/// Headers that a route removes and adds.
+/// The headers that a route removes and adds.
 struct FieldEdits: Sendable {
-    /// What goes, in every spelling; what is set anew is among it.
+    /// The names that are removed, in every spelling, including those that are set anew.
     let removed: FieldNameSet
     let lines: [(name: [UInt8], value: TextTemplate)]
 

@@ -10,25 +10,25 @@ import KeyStore
 import Policy
 public import Settings
 
-/// The settings as the request path uses them: checked once, compiled once, shared by all workers,
-/// swapped whole on reload. An exchange keeps the one it began with.
+/// The settings as the request path uses them: checked and compiled once, shared by all workers,
+/// and replaced as a whole by a reload. An exchange keeps the one that it began with.
 public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
     let rateLimits: SiteRateLimits
-    /// Nil where none are configured.
+    /// Nil if none are configured.
     let signals: SiteSignals?
-    /// Nil where no upstream is shown tokens.
+    /// Nil if no upstream gets identity tokens.
     let identity: IdentityIssuer?
     /// The issuers of other tokens, as the configuration lists them.
     let issuers: [ForeignIssuer]
-    /// What each route does with a request; nil if it only forwards it.
+    /// The treatment of each route's requests; nil if the route only forwards them.
     let handlings: [RouteHandling?]
-    /// What each route demands.
+    /// The demands of each route.
     let demands: [RouteDemand]
-    /// How far each route's rollout has come; nil if its share is the configuration's.
+    /// The share of each route's rollout; nil if the configuration sets the share.
     let rollouts: [RolloutShare?]
-    /// Nil where the configuration says who may attest.
+    /// The share of installations that may attest; nil if the configuration sets it.
     let attestRollout: RolloutShare?
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
@@ -37,11 +37,11 @@ public final class Site: Sendable {
     let fieldNames: SiteFieldNames
     let tokens: SessionTokenSealer
     let developerTokens: DeveloperTokenSealer
-    /// The names of keys in the log.
+    /// Makes the names of keys in the log.
     let pseudonyms: Pseudonyms
-    /// Names of the routes that take session tokens.
+    /// The names of the routes that accept session tokens.
     let tokenRoutes: [String]
-    /// The apps of each token route that takes some only, by its name.
+    /// The apps of each token route that accepts only some, by the route's name.
     let tokenRouteApps: [String: Set<String>]
     let headLimits: HeadLimits
     let responseHeadLimits: HeadLimits
@@ -51,12 +51,13 @@ public final class Site: Sendable {
     let bodyPace: BodyPace
     let responsePace: BodyPace
     let tls: TLSContexts
-    /// Nil where no request gets spans.
+    /// Nil if no request gets spans.
     let tracing: SiteTracing?
-    /// Grows with each reload: workers tell by it whether what they hold is current.
+    /// A number that grows with each reload. Workers use it to tell whether what they hold is
+    /// current.
     public let generation: Int
 
-    /// `challengeKeys`: 32 bytes each, the first seals. `pseudonymKeys`: likewise; none where they
+    /// `challengeKeys`: 32 bytes each, the first seals. `pseudonymKeys`: likewise; empty if they
     /// are derived from the others. `macFullSecurityDigest`: see ``AttestationVerifier``. Errors
     /// are texts for the operator.
     init(
@@ -129,8 +130,7 @@ public final class Site: Sendable {
 
     var developerTokenLifeMax: Int64 { settings.developerTokens.lifeMax.components.seconds }
 
-    /// How long a challenge is good. A bound one for an attestation lives as long as Apple may
-    /// take.
+    /// The lifetime of a challenge. A bound one for an attestation lives as long as Apple may take.
     func challengeLifeMilliseconds(_ purpose: ChallengePurpose, isBound: Bool) -> Int64 {
         purpose == .attestation && isBound ? challengeLives.attestation : challengeLives.usual
     }
@@ -151,7 +151,7 @@ public final class Site: Sendable {
             fieldCountMax: limits.fieldCountMax * 2, targetByteCountMax: 0)
     }
 
-    /// Apple's root and those that the operator trusts beside it.
+    /// Apple's root and the further roots that the operator trusts.
     private static func roots(_ trust: TrustSettings) throws(ConfigurationFailure) -> [Certificate]
     {
         var roots: [Certificate] = [AppleRoots.appAttestation]
@@ -165,7 +165,7 @@ public final class Site: Sendable {
     }
 }
 
-/// How long challenges are good, in milliseconds.
+/// The lifetimes of challenges, in milliseconds.
 private struct ChallengeLives: Sendable {
     let usual: Int64
     let attestation: Int64
@@ -176,7 +176,8 @@ private struct ChallengeLives: Sendable {
     }
 }
 
-/// The time-outs of the request path, divided once: `Duration` counts in 128 bits.
+/// The time-outs of the request path in nanoseconds, divided once because `Duration` counts in 128
+/// bits.
 struct TimeoutNanoseconds: Sendable {
     let requestHead: UInt64
     let requestBody: UInt64
@@ -185,13 +186,13 @@ struct TimeoutNanoseconds: Sendable {
     let bodyGrace: UInt64
     let responseGrace: UInt64
     let settings: UInt64
-    /// 0 for none.
+    /// 0 for no bound.
     let request: UInt64
     let tunnel: UInt64
     let registry: UInt64
     let bodyFile: UInt64
     let tlsHandshake: UInt64
-    /// 0 for none.
+    /// 0 for no bound.
     let backlog: UInt64
 
     init(_ timeouts: Timeouts) {

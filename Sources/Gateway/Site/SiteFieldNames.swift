@@ -1,21 +1,21 @@
 import HTTP
 import Settings
 
-/// The names of headers that the gateway reads or keeps to itself, ready to be compared. Exchanges
-/// refer to them.
+/// The names of headers that the gateway reads or reserves, ready to be compared. Exchanges refer
+/// to them.
 final class SiteFieldNames: Sendable {
-    /// Every request header that is ours to set: removed from what clients send.
+    /// Every request header that only the gateway sets: removed from clients' requests.
     let reserved: FieldNameSet
-    /// What upstreams may not send to apps.
+    /// The headers that upstreams may not send to apps.
     let reservedInResponses: FieldNameSet
     let assertion: FieldNameSet
     let clientData: FieldNameSet
     let keyID: FieldNameSet
     let token: FieldNameSet
     let deviceCheck: FieldNameSet
-    /// In any spelling: what says who forwarded a request.
+    /// The headers that say who forwarded a request, in any spelling.
     let forwarding: FieldNameSet
-    /// In any spelling: what asks for another method or target.
+    /// The headers that ask for another method or target, in any spelling.
     let overriding: FieldNameSet
 
     init(_ settings: Settings) {

@@ -3,8 +3,8 @@ import EventLoop
 import Settings
 import TLS
 
-/// What the configuration's listeners and upstreams need for TLS: made once, shared by all workers,
-/// swapped whole on reload.
+/// The TLS contexts of the configuration's listeners and upstreams: made once, shared by all
+/// workers, and replaced as a whole by a reload.
 struct TLSContexts: Sendable {
     private let servers: [Endpoint: TLSServerContext]
     private let clients: [TLSClientConfiguration: TLSClientContext]
@@ -35,7 +35,7 @@ struct TLSContexts: Sendable {
         self.clients = clients
     }
 
-    /// Nil where the listener there speaks no TLS.
+    /// Nil if the listener there has no TLS.
     func server(at bind: Endpoint) -> TLSServerContext? { servers[bind] }
 
     func client(_ configuration: TLSClientConfiguration) -> TLSClientContext? {
@@ -43,8 +43,8 @@ struct TLSContexts: Sendable {
     }
 }
 
-/// The keys of session tickets that are made in memory: they outlive reloads, so that clients can
-/// resume after one. The control thread's own.
+/// The keys of session tickets that are made in memory. They outlive reloads, so that clients can
+/// resume sessions after one. Belongs to the control thread.
 final class TicketKeyRings {
     private var rings: [Duration: TLSTicketKeys] = [:]
 

@@ -1,10 +1,10 @@
 import Bytes
 import Policy
 
-/// Puts another path in place of the one that a route's pattern covers; what is below a prefix, and
-/// the query, stay as they came, byte for byte.
+/// Replaces the path that a route's pattern covers by another one. The part below a prefix, and the
+/// query, stay as they came, byte for byte.
 struct TargetRewrite: Sendable {
-    /// Slashes of the prefix, its last one included; nil for an exact pattern.
+    /// The number of slashes in the prefix, including the last; nil for an exact pattern.
     private let slashCount: Int?
     private let replacement: [UInt8]
 
@@ -29,7 +29,7 @@ struct TargetRewrite: Sendable {
                 output.append(target.extracting(start..<target.count))
                 return
             }
-            // `/x` for `/x/*`: as it came, without the slash.
+            // `/x` for `/x/*`: the replacement without its slash, as the client sent it.
             let bytes = replacement.span
             output.append(bytes.count > 1 ? bytes.extracting(0..<bytes.count - 1) : bytes)
         } else {

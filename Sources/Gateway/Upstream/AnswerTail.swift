@@ -1,23 +1,23 @@
 import HTTP
 import HTTP2
 
-/// The part of an HTTP/2 answer with an announced length that is kept back until its stream has
-/// ended: more may come, and then no client may have the answer whole (RFC 9113 section 8.1.1).
-/// That part is the last byte, or the head of an answer without content.
+/// The part of an HTTP/2 answer with an announced length that is held back until its stream has
+/// ended. If more bytes come, no client may get the complete answer (RFC 9113 section 8.1.1). The
+/// part is the last byte, or the head of an answer without content.
 struct AnswerTail {
     private var head: HeadEvent?
     private var byte: UInt8?
     private var byteCount: UInt64 = 0
 
-    /// True if `event` is kept for now.
+    /// True if `event` is held back for now.
     mutating func keeps(_ event: HeadEvent, framing: BodyFraming) -> Bool {
         guard framing == .length(0), !event.isEnd else { return false }
         head = event
         return true
     }
 
-    /// The part of `bytes`, which come next, that may go on. If more comes than was announced,
-    /// nothing does: nghttp2 resets the stream.
+    /// The part of `bytes`, which come next, that may go on. Nothing goes on if more comes than was
+    /// announced, because nghttp2 resets the stream then.
     @_lifetime(copy bytes)
     mutating func cut(_ bytes: Span<UInt8>, framing: BodyFraming) -> Span<UInt8> {
         byteCount += UInt64(bytes.count)

@@ -1,7 +1,7 @@
 import EventLoop
 
-/// Exchanges that keep a place of one upstream waiting for their own clients, for an answer to be
-/// taken or for more of a body, in the order in which that began.
+/// Exchanges that occupy a place of one upstream while they wait for their own clients to take an
+/// answer or to send more of a body, in the order in which that began.
 final class ClientWaits {
     private struct Entry {
         let request: any PooledRequest
@@ -16,9 +16,10 @@ final class ClientWaits {
 
     private let loop: EventLoop
     private var entries: [Entry] = []
-    /// Entries before it are gone: the array is cut now and then only.
+    /// The index of the first entry. Entries before it are gone; the array is cut only now and
+    /// then.
     private var first = 0
-    /// How many entries there may be before those that are over are thrown away.
+    /// The number of entries at which those that are over are thrown away.
     private var entryCountMax = keptCountMin
 
     init(loop: EventLoop) { self.loop = loop }
@@ -49,8 +50,8 @@ final class ClientWaits {
         return true
     }
 
-    /// How long a client may be silent while others get nothing at all: many times what a network
-    /// takes to deliver, and shorter than a user waits.
+    /// The time for which a client may be silent while other requests get no place at all: many
+    /// times what a network takes to deliver, and shorter than a user waits.
     static let patience = Duration.seconds(1)
     private static let keptCountMin = 64
 }

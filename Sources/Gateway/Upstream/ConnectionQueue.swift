@@ -13,7 +13,8 @@ final class ConnectionQueue: DeadlineHandler {
     private let settings: QueueSettings
     private let loop: EventLoop
     private var entries: [Entry] = []
-    /// Entries before it are gone: the array is cut now and then only.
+    /// The index of the first entry. Entries before it are gone; the array is cut only now and
+    /// then.
     private var first = 0
     private var deadline: Deadline?
     private var turnEnd: TurnEndHook?

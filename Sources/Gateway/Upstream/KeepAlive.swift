@@ -1,11 +1,12 @@
 import Bytes
 import HTTP
 
-/// How long a server says that it keeps an idle connection: `Keep-Alive: timeout=N` (RFC 2068
-/// section 19.7.1.1), as Node.js, Apache and others send it.
+/// The time for which a server says that it keeps an idle connection: `Keep-Alive: timeout=N` (RFC
+/// 2068 section 19.7.1.1), as Node.js, Apache and others send it.
 enum KeepAlive {
-    /// How long an idle connection may be used, 0 for not at all; nil if the server does not say.
-    /// Less than it says: a request that is on its way when the server closes would be lost.
+    /// The time for which an idle connection may be used: 0 for not at all, nil if the server does
+    /// not say. It is shorter than the server says, because a request on its way when the server
+    /// closes would be lost.
     static func usableNanoseconds(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>
     ) -> UInt64? {
@@ -39,6 +40,6 @@ enum KeepAlive {
 
     private static let name = Array("timeout=".utf8)
     private static let marginSeconds: UInt64 = 1
-    /// Nothing is kept for longer than a day, and no number overflows.
+    /// The longest time is a day, which also avoids an overflow.
     private static let secondsMax: UInt64 = 86_400
 }

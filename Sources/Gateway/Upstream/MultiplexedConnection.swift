@@ -9,11 +9,12 @@ import TLS
 /// One HTTP/2 connection to an upstream server, shared by the exchanges of its worker: the socket
 /// around an ``HTTP2ClientSession``, with an ``UpstreamStream`` for each request.
 ///
-/// What is submitted is written at the end of a turn: the requests of one turn share a write.
+/// Submitted frames are written at the end of a turn, so that the requests of one turn share a
+/// write.
 final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     enum State {
-        /// Until the server's SETTINGS: before that nothing says that it speaks HTTP/2, nor how
-        /// many requests it takes. A request that waits here has not been sent.
+        /// Lasts until the server's SETTINGS: before that it is not known that it speaks HTTP/2,
+        /// nor how many requests it accepts. A request that waits here has not been sent.
         case connecting
         case open
         /// Serves the requests under way and takes no more.
@@ -34,24 +35,24 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     private(set) var state = State.connecting
     private var dial: UpstreamDial?
     private var transport: Transport?
-    /// The session that is to be kept once it can be resumed.
+    /// The session to be kept once it can be resumed.
     private var tlsSession: TLSSession?
     private var deadline: Deadline?
     private var wait = Wait.nothing
     private var turnEnd: TurnEndHook?
     private var streams = StreamTable<UpstreamStream>()
-    /// Leased, for requests that wait for SETTINGS.
+    /// Streams whose requests wait for SETTINGS. They have their places.
     private var waiting: [UpstreamStream] = []
-    /// Bodies that have not been handed over whole.
+    /// Streams whose bodies have not been handed over completely.
     private var sending: [UpstreamStream] = []
-    /// Whose clients are to be told when a turn's bytes are handed over.
+    /// Streams whose clients are to be told when a turn's bytes are handed over.
     private var relaying: [UpstreamStream] = []
-    /// Requests that have a place here, sent or not.
+    /// The number of requests that have a place here, sent or not.
     private(set) var leaseCount = 0
     private var requestCount = 0
     private var connectFailure: UpstreamFailure?
     private var isBegun = false
-    /// The server was heard since the deadline was set.
+    /// True if the server was heard since the deadline was set.
     private var wasHeard = false
 
     init(pool: UpstreamPool, server: PooledServer, isForCheck: Bool = false) {
@@ -88,7 +89,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
 
     // MARK: requests
 
-    /// Whether one more request has a place.
+    /// True if one more request has a place.
     var hasRoom: Bool {
         switch state {
         case .connecting, .open:
@@ -102,13 +103,13 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
 
     var isIdle: Bool { leaseCount == 0 && state != .closed }
 
-    /// A place for one request.
+    /// Reserves a place for one request.
     func lease() -> UpstreamStream {
         leaseCount += 1
         return UpstreamStream(connection: self, wasReused: requestCount > 0)
     }
 
-    /// Sends a stream's request, or keeps it until the server has said how.
+    /// Sends a stream's request, or keeps it until the server's SETTINGS have come.
     func begin(_ stream: UpstreamStream) {
         if let connectFailure {
             stream.fail(connectFailure, isUnsent: true)
@@ -123,8 +124,8 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     }
 
     private func submit(_ stream: UpstreamStream) {
-        // More came before its SETTINGS than the server takes at once. One that takes none for now
-        // (RFC 9113 section 5.1.2) takes none on another connection either.
+        // More requests came before its SETTINGS than the server accepts at once. A server that
+        // accepts none for now (RFC 9113 section 5.1.2) accepts none on another connection either.
         guard session.streamCountMax > 0 else {
             return stream.fail(.refused(description: "takes no requests for now"), isUnsent: true)
         }
@@ -140,12 +141,12 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         scheduleFlush()
     }
 
-    /// A body that goes on when the server has taken some of it.
+    /// Adds a body that goes on when the server has taken some of it.
     func addSending(_ stream: UpstreamStream) {
         if !sending.contains(where: { $0 === stream }) { sending.append(stream) }
     }
 
-    /// The stream's exchange has ended, or failed: its place is free.
+    /// The stream's exchange has ended or failed: frees its place.
     func release(_ stream: UpstreamStream) {
         if let id = stream.id {
             streams[id] = nil
@@ -161,7 +162,8 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
 
     // MARK: bytes
 
-    // The pool may be the last to hold this connection, and let it go in any of these.
+    // The pool may hold the last reference to this connection, and release it in any of these
+    // calls.
 
     func descriptorIsReadable() {
         withExtendedLifetime(self) { read() }
@@ -223,7 +225,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         if let fault = session.fault { breakOff(fault.rawValue) }
     }
 
-    /// Has further connections resume the session, once, when the server's tickets must have come.
+    /// Lets further connections resume the session, once, when the server's tickets must have come.
     private func keepSession() {
         guard let tlsSession else { return }
         self.tlsSession = nil
@@ -253,7 +255,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
             case .all: break
             case .blocked(let byteCount):
                 isBlocked = true
-                // Progress: the time to take the next byte starts over.
+                // Progress: the time for the next byte starts anew.
                 if byteCount > 0, wait == .send { wait = .nothing }
             case .broken:
                 return lose(.broken(description: "the server has closed the connection"))
@@ -261,7 +263,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
             let bodies = sending
             sending.removeAll(keepingCapacity: true)
             for stream in bodies { stream.pump() }
-            // A stream that could not be sent is told now.
+            // A stream that could not be sent is reported now.
             takeEvents()
         } while !isBlocked && session.wantsWriting && state != .closed
         guard state != .closed else { return }
@@ -317,7 +319,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// Takes no more requests; those under way are served.
+    /// Accepts no more requests; those under way are served.
     func end() {
         guard state == .open || state == .connecting else { return }
         if leaseCount == 0 { return close() }
@@ -337,7 +339,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         tearDown(.complete)
     }
 
-    /// The server broke the rules, or ended the connection for a reason that it told.
+    /// The server broke the rules, or ended the connection and gave a reason.
     private func breakOff(_ code: String) {
         guard state != .closed else { return }
         writeLast()
@@ -348,7 +350,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// Writes what can be written before the end without waiting.
+    /// Writes, before the end, what can be written without waiting.
     private func writeLast() {
         guard let transport else { return }
         _ = session.write(to: transport, atMost: HTTP2Endpoint.writeByteCount)
@@ -360,7 +362,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         let unsent = waiting
         let lost = streams.streams.map { (stream: $0, isUnsent: session.isUnsent($0.id ?? 0)) }
         tearDown(.cut)
-        // One connection is one failure, however many requests shared it.
+        // One connection counts as one failure, however many requests shared it.
         if !unsent.isEmpty || !lost.isEmpty, !isForCheck { pool.serverFailed(server, failure) }
         for stream in unsent {
             stream.fail(failure.beforeConnecting, isUnsent: true, isCounted: true)

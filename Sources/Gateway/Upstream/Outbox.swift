@@ -1,10 +1,10 @@
 import EventLoop
 
-/// Requests of one turn that go to their upstreams together, at its end or when there are eight
-/// (`docs/decisions/0008`).
+/// Requests of one turn that are sent to their upstreams together, at its end or when there are
+/// eight (`docs/decisions/0008`).
 ///
 /// A write to a peer that sleeps wakes it, and the sender pays more for that than for the rest of
-/// the write; a peer that another request has just woken takes the next one for less.
+/// the write. A peer that another request has just woken takes the next one for less.
 final class Outbox {
     private var connections: [UpstreamConnection] = []
     private var isFlushing = false
@@ -15,14 +15,15 @@ final class Outbox {
         turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
     }
 
-    /// Has `connection` send its request soon: with the next few, at the latest when the turn ends.
+    /// Has `connection` send its request soon: with the next few, at the latest at the end of the
+    /// turn.
     func add(_ connection: UpstreamConnection) {
         addLater(connection)
         if !isFlushing, connections.count >= Self.connectionCountMax { flush() }
     }
 
-    /// Adds a connection like ``add(_:)``, but never at once: for more of a request, which may come
-    /// while `connection` writes.
+    /// Adds a connection like ``add(_:)``, but never sends at once: for more of a request, which
+    /// may come while `connection` writes.
     func addLater(_ connection: UpstreamConnection) {
         guard !connection.isInOutbox else { return }
         connection.isInOutbox = true
@@ -50,26 +51,27 @@ final class Outbox {
             }
             index = known.upperBound
         }
-        // Not all at once: of the few that there are, that costs more.
+        // One by one: there are few, and removing all at once costs more.
         while !connections.isEmpty { connections.removeLast() }
         isFlushing = false
     }
 
-    /// Sends what leaves alone.
+    /// Sends a request that leaves alone.
     private func send(_ connection: UpstreamConnection) {
         connection.isInOutbox = false
         let isReadable = connection.idleDescriptor.map(ReadabilityCheck.isReadable) ?? false
         connection.sendRequest(isQuiet: !isReadable)
     }
 
-    /// Whether servers have ended idle connections meanwhile, or say something unasked: one system
-    /// call for all requests that leave together.
+    /// Checks if servers have ended idle connections meanwhile, or have sent something unasked: one
+    /// system call for all requests that leave together.
     private func look(at places: Range<Int>) {
         check.removeAll()
         for place in places { check.add(connections[place].idleDescriptor) }
         check.run()
     }
 
-    /// The first one waits for the verification of the others, some 60 us each.
+    /// The most connections. The first one waits for the verification of the others, some 60 us
+    /// each.
     static let connectionCountMax = 8
 }

@@ -7,14 +7,14 @@ final class PooledServer {
     let meter: ServerMeter
     /// The TLS sessions with the server, or nil without TLS.
     let tls: TLSClientSessions?
-    /// The newest last: it is used first, and the old ones age out.
+    /// The idle connections, the newest last: it is used first, and the old ones age out.
     var idle: [UpstreamConnection] = []
-    /// HTTP/2: connections that may take more requests, and those that end.
+    /// The HTTP/2 connections: those that may accept more requests, and those that end.
     var shared: [MultiplexedConnection] = []
     var connectionCount = 0 {
         didSet { meter.connections(connectionCount) }
     }
-    /// The upstream has it no more: connections end with their requests.
+    /// True if the upstream does not have the server any more: connections end with their requests.
     var isRetired = false
 
     init(_ state: ServerState, meter: ServerMeter, tls: TLSClientSessions?) {
@@ -23,20 +23,20 @@ final class PooledServer {
         self.tls = tls
     }
 
-    /// Requests in progress.
+    /// The number of requests in progress.
     var activeCount: Int {
         shared.isEmpty
             ? connectionCount - idle.count : shared.reduce(0) { $0 + $1.leaseCount }
     }
 
-    /// Whether one more request over HTTP/1.1 has a connection, idle or new, as far as the server's
+    /// True if one more request over HTTP/1.1 has a connection, idle or new, as far as the server's
     /// own limit goes.
     var hasRoom: Bool { !idle.isEmpty || mayConnect }
 
-    /// Whether the server's own limit allows one more connection.
+    /// True if the server's own limit allows one more connection.
     var mayConnect: Bool { state.entry.connectionCountMax.map { connectionCount < $0 } ?? true }
 
-    /// Whether a connection that is there takes one more request beside others.
+    /// True if an existing connection accepts one more request beside others.
     var hasPlace: Bool { shared.contains { $0.hasRoom } }
 
     func closeIdle() {

@@ -2,8 +2,8 @@ import HTTP
 
 /// Takes a response body out of its framing (RFC 9112 section 6.3).
 ///
-/// Each connection has one, which changes in place: a decoder is too large to be copied for every
-/// answer that needs none.
+/// Each connection has one, which changes in place, because a decoder is too large to be copied for
+/// every answer that needs none.
 struct ResponseBodyReader {
     private enum Framing {
         case length, chunked, untilClose
@@ -21,7 +21,7 @@ struct ResponseBodyReader {
         case malformed(HTTPFault)
     }
 
-    /// Makes ready for the body of the next answer.
+    /// Prepares for the body of the next answer.
     mutating func begin(_ framing: BodyFraming) {
         if self.framing == .chunked { decoder = ChunkedDecoder() }
         switch framing {
@@ -39,16 +39,16 @@ struct ResponseBodyReader {
     /// The trailers that came after a chunked body, once it has ended.
     var trailers: TrailerSection? { framing == .chunked ? decoder.trailerSection : nil }
 
-    /// Whether the connection's end is the body's.
+    /// True if the connection's end ends the body.
     var endsAtClose: Bool { framing == .untilClose }
 
-    /// Bytes still to come, where that is known.
+    /// The number of bytes still to come, if it is known.
     var remainingByteCount: Int? { framing == .length ? Int(clamping: remaining) : nil }
 
-    /// The next `byteCount` bytes of a known length went to the client without being looked at.
+    /// The next `byteCount` bytes of a known length went to the client without being read here.
     mutating func skip(_ byteCount: Int) { remaining -= UInt64(byteCount) }
 
-    /// Whether `byteCount` bytes more could be all that is missing.
+    /// True if `byteCount` bytes more could complete the body.
     func mayEnd(with byteCount: Int) -> Bool {
         switch framing {
         case .length: remaining <= UInt64(byteCount)

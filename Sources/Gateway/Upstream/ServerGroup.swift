@@ -2,7 +2,7 @@ import EventLoop
 import Settings
 import Synchronization
 
-/// One address of an upstream's server, and whether it works: shared by all workers.
+/// The state of one address of an upstream's server, shared by all workers.
 final class ServerState: Sendable {
     let entry: UpstreamServer
     let address: SocketAddress
@@ -11,12 +11,13 @@ final class ServerState: Sendable {
     /// The server's number for ``BalancePolicy/hashKey``.
     let identity: UInt64
     fileprivate let ejectedUntil = Atomic<UInt64>(0)
-    /// Whether a success would change something.
+    /// True if a success would change something.
     fileprivate let hasFailed = Atomic<Bool>(false)
     private let isDownByCheck = Atomic<Bool>(false)
     private let failuresInARow = Atomic<Int>(0)
     private let isKnownToFail = Atomic<Bool>(false)
-    /// When it came back, in nanoseconds; 0 where it was never out.
+    /// The time at which the server was put back, in monotonic nanoseconds; 0 if it was never
+    /// ejected.
     private let returnedAt = Atomic<UInt64>(0)
 
     init(_ entry: UpstreamServer, address: SocketAddress) {
@@ -32,11 +33,12 @@ final class ServerState: Sendable {
         set { isDownByCheck.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether the last requests failed, one after the other, be it left out for that or not.
+    /// True if the last requests failed one after another, even if the server was not ejected for
+    /// that.
     var isFailing: Bool { isKnownToFail.load(ordering: .relaxed) }
 
     /// A request failed. True if it is the last of `count` in a row, which makes the server a
-    /// failing one; 0 stands for the default.
+    /// failing one; a `count` of 0 stands for the default.
     func failed(atLeast count: Int) -> Bool {
         let enough = count > 0 ? count : EjectionSettings().failureCount
         guard failuresInARow.wrappingAdd(1, ordering: .relaxed).newValue >= enough else {
@@ -45,19 +47,19 @@ final class ServerState: Sendable {
         return !isKnownToFail.exchange(true, ordering: .relaxed)
     }
 
-    /// A request was answered. True if none was for a while.
+    /// A request was answered. True if it is the first answer after the server counted as failing.
     func answered() -> Bool {
-        // Read first: nearly always there is nothing to write.
+        // Read first, because nearly always there is nothing to write.
         guard failuresInARow.load(ordering: .relaxed) > 0 else { return false }
         failuresInARow.store(0, ordering: .relaxed)
         return isKnownToFail.exchange(false, ordering: .relaxed)
     }
 
-    /// Requests go to it again from `now` on.
+    /// Requests go to the server again from `now` on.
     func returned(now: UInt64) { returnedAt.store(now, ordering: .relaxed) }
 
-    /// Its weight, in units of which a server has ``weightUnit`` for each of its own: growing with
-    /// the time since it came back, for as long as `slowStart`. Never nothing, or it would be out.
+    /// Its weight; a configured weight of 1 is ``weightUnit``. After the server was put back the
+    /// weight grows for `slowStart`. It is never 0, because the server would then be out.
     func weight(now: UInt64, slowStart: UInt64) -> Int {
         let whole = entry.weight * Self.weightUnit
         let returnedAt = returnedAt.load(ordering: .relaxed)
@@ -66,30 +68,32 @@ final class ServerState: Sendable {
         return max(1, Int(Double(whole) * Double(elapsed) / Double(slowStart)))
     }
 
-    /// A server of weight 1 starts with the 256th of its share.
+    /// A server of weight 1 starts with the 256th part of its share.
     static let weightUnit = 256
 
-    /// Left out because requests failed.
+    /// True if the server is left out because requests failed.
     var isEjected: Bool { ejectedUntil.load(ordering: .relaxed) > 0 }
 
-    /// `now` in nanoseconds. True also if one request may try whether the server is back.
+    /// True if requests may go to the server, or if one request may try whether it is back. `now`
+    /// in nanoseconds.
     func isUsable(now: UInt64) -> Bool {
         !isDown && now >= ejectedUntil.load(ordering: .relaxed)
     }
 }
 
-/// The servers of one upstream as its names were last resolved.
+/// The servers of one upstream, as its names were last resolved.
 ///
-/// Workers read atomics; the rules of ejection run behind a lock, which only failures and the
+/// Workers read atomics. The rules of ejection run behind a lock, which only failures and the
 /// success after them take.
 final class ServerGroup: Sendable {
     let settings: UpstreamSettings
     let servers: [ServerState]
-    /// The servers that have no address so far.
+    /// The servers that have no address yet.
     let unresolved: [Endpoint]
     private let ejection: Locked<Ejection>
 
-    /// Addresses by entry of `settings.servers`. What `old` knows of the same addresses is kept.
+    /// `addresses`: the addresses by entry of `settings.servers`. The state that `old` has of the
+    /// same addresses is kept.
     init(_ settings: UpstreamSettings, addresses: [[SocketAddress]], old: ServerGroup? = nil) {
         self.settings = settings
         var servers: [ServerState] = []
@@ -110,16 +114,16 @@ final class ServerGroup: Sendable {
         }
     }
 
-    /// Whether the group has the same servers, in any order: name servers shuffle.
+    /// True if the group has the same servers in any order, because name servers shuffle them.
     func hasSameServers(as other: ServerGroup) -> Bool {
         servers.count == other.servers.count && unresolved == other.unresolved
             && servers.allSatisfy { server in other.servers.contains { $0 === server } }
     }
 
-    /// Whether failures are counted: the only server is used however it fails.
+    /// True if failures are counted. A single server is used however often it fails.
     var countsFailures: Bool { settings.ejection.failureCount > 0 && servers.count > 1 }
 
-    /// A request failed for a reason that lies with the server. Returns what that changed.
+    /// A request failed by the server's fault. Returns the change that it caused.
     func failed(_ server: ServerState, now: UInt64) -> Ejection.Change? {
         guard countsFailures else { return nil }
         return update(server) { $0.failed($1, now: now) }
@@ -133,8 +137,8 @@ final class ServerGroup: Sendable {
         return change
     }
 
-    /// Whether the caller's request may try a server whose time out is over; true for one that is
-    /// not out.
+    /// True if the caller's request may try a server whose time out is over; also for a server that
+    /// is not ejected.
     func mayUse(_ server: ServerState, now: UInt64) -> Bool {
         guard server.isEjected else { return true }
         return update(server) { $0.beginTrial($1, now: now) } ?? false

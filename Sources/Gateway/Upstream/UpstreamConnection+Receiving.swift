@@ -4,14 +4,14 @@ import HTTP
 import Judgement
 import TLS
 
-/// Receiving an answer: interim ones, the head, the body piece by piece.
+/// Receives an answer: interim ones, the head, and the body piece by piece.
 extension UpstreamConnection {
     func descriptorIsReadable() {
         guard let transport else { return }
         if tunnelEnd == .upstream { return checkTunnel() }
         guard !isPaused else {
             if transport.isReading { return stopReading() }
-            // What is left of the answer cannot be had: it holds nothing any longer.
+            // The rest of the answer cannot come, so it must not hold anything any longer.
             if !isTunnel, transport.isGone, !mayBeWhole(transport) {
                 fail(.broken(description: "reset by the server"))
             }
@@ -26,7 +26,7 @@ extension UpstreamConnection {
         switch transport.read(into: &input, atMost: byteCountMax) {
         case .bytes(let count):
             guard request != nil else { return close() }
-            // What came before the request was sent answers another one, or none.
+            // Bytes that came before the request was sent answer another request, or none.
             guard state != .awaitingHead || sentCount > 0 else {
                 return fail(.broken(description: "an answer before its request"))
             }
@@ -40,7 +40,8 @@ extension UpstreamConnection {
         }
     }
 
-    /// Has the next bytes of a long body go straight to the client. False if they have to be read.
+    /// Has the kernel pass the next bytes of a long body straight to the client. False if they have
+    /// to be read.
     private func relayUnread(_ transport: Transport) -> Bool {
         guard state == .readingBody, !isTunnel, input.isEmpty, let request,
             let missing = bodyReader.remainingByteCount, missing >= Self.unreadByteCountMin
@@ -75,10 +76,10 @@ extension UpstreamConnection {
         return true
     }
 
-    /// Whether all that is missing of the answer may have come from a server that is gone.
+    /// True if the rest of the answer may have come from a server that is gone.
     private func mayBeWhole(_ transport: Transport) -> Bool {
         let unread = transport.unreadByteCount
-        // The head of the answer is to come.
+        // The head of the answer has not come yet.
         guard state == .readingBody else { return unread > 0 }
         return bodyReader.mayEnd(with: unread)
     }
@@ -90,11 +91,11 @@ extension UpstreamConnection {
         }
         guard state == .readingBody else { return }
         readBody()
-        // What the client sent before it knew.
+        // Bytes that the client sent before it knew of the tunnel.
         if isTunnel, !wasTunnel { request?.upstreamIsReady() }
     }
 
-    /// False when more must come first, or the request is over.
+    /// Reads the head. False if more must come first, or if the request is over.
     private func readHead() -> Bool {
         guard let request else { return false }
         let outcome = response.parse(
@@ -139,7 +140,7 @@ extension UpstreamConnection {
             switch bodyReader.next(input.readable) {
             case .data(let skip, let count):
                 input.consume(skip)
-                // A later piece may take along to the client what an earlier one had to leave.
+                // A later piece may bring the client bytes that an earlier one had to leave.
                 isReady = relayBody(count, to: request)
             case .ended(let consumed):
                 input.consume(consumed)
@@ -156,9 +157,9 @@ extension UpstreamConnection {
         request.upstreamPaused()
     }
 
-    /// False if the client is slow.
+    /// Passes bytes on. False if the client is slow.
     private func relayBody(_ byteCount: Int, to request: any UpstreamRequest) -> Bool {
-        // Taken out for the call, in which the connection may end.
+        // Taken out for the call, during which the connection may end.
         var taken = ByteBuffer()
         swap(&taken, &input)
         let isReady = request.upstreamSentBody(byteCount, outOf: &taken)
@@ -166,8 +167,9 @@ extension UpstreamConnection {
         return isReady
     }
 
-    /// Reads no more for now. The descriptor is still watched: most clients take what waits for
-    /// them before the loop's next turn, and to look away and back again costs four system calls.
+    /// Stops reading for now. The descriptor is still watched: most clients take the waiting bytes
+    /// before the loop's next turn, and to stop watching and to start again would cost four system
+    /// calls.
     private func pauseReading() {
         isPaused = true
         // The client's own send time-out bounds this wait.
@@ -175,9 +177,9 @@ extension UpstreamConnection {
         if input.isEmpty { input.release() }
     }
 
-    /// More has come from a server that has to wait.
+    /// More has come from a server that has to wait: stops watching.
     private func stopReading() {
-        // Once our side is shut, as a tunnel's may be, nothing tells a reset from an end.
+        // Once our side is shut, as a tunnel's may be, a reset cannot be told from an end.
         if isTunnel { transport?.disableReading() } else { transport?.watchChanges() }
     }
 
@@ -212,8 +214,8 @@ extension UpstreamConnection {
         request.upstreamEnded(bodyReader.trailers)
     }
 
-    /// Whether more came than the answer: the next request on the connection would take it for
-    /// its own.
+    /// True if more came than the answer: the next request on the connection would take it for its
+    /// answer.
     private var hasSurplus: Bool {
         guard input.isEmpty else { return true }
         guard mayHaveMore, let transport else { return false }
@@ -234,21 +236,21 @@ extension UpstreamConnection {
         }
     }
 
-    /// Whether the server ended the connection before it had any byte of the request: with its end
-    /// it acknowledges all that had come there, and that was nothing of it. What came afterwards
-    /// found no reader.
+    /// True if the server ended the connection before it had any byte of the request. With its end
+    /// it acknowledges all bytes that had come, and there were none of the request. Bytes that came
+    /// later found no reader.
     private var isUnheard: Bool {
         guard state == .awaitingHead, !sawAnswer, let transport else { return false }
         return transport.queuedByteCount >= writtenCount.onWire(of: transport)
     }
 
     static let readByteCount = 16 * 1024
-    /// Large answers are moved in larger pieces.
+    /// The bytes of one read: large answers are moved in larger pieces.
     static let streamByteCount = 64 * 1024
-    /// Bytes that are worth the way around a copy.
+    /// The fewest bytes for which passing them by the kernel is worth the effort.
     private static let unreadByteCountMin = 64 * 1024
-    /// Pieces that go in one turn of the loop; then others have theirs.
+    /// The pieces that go in one turn of the loop. Then other connections have their turn.
     private static let unreadPieceCountMax = 4
-    /// A client that reads slowly has them all waiting, so there must be an end to them.
+    /// The most interim answers, which all wait for a client that reads slowly.
     static let interimCountMax = 32
 }

@@ -4,7 +4,7 @@ import HTTP
 import Judgement
 import TLS
 
-/// Sending a request: head and body from where it has them.
+/// Sends a request: head and body from the places where the request holds them.
 extension UpstreamConnection {
     func send(_ request: any UpstreamRequest) {
         self.request = request
@@ -34,8 +34,8 @@ extension UpstreamConnection {
         request?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
     }
 
-    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile. `isQuiet`: the
-    /// kernel had nothing from the server a moment ago, nor its end.
+    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile. `isQuiet`: a
+    /// moment ago the kernel had no bytes from the server, nor its end.
     func sendRequest(isQuiet: Bool) {
         guard
             state == .awaitingHead
@@ -48,15 +48,15 @@ extension UpstreamConnection {
     }
 
     /// The descriptor, if the connection has served a request before and nothing of this one was
-    /// written: the loop may tell only after that what the server has sent, and an assertion is
-    /// spent by then.
+    /// written. The loop may report only after the write what the server has sent, and the
+    /// assertion is spent by then.
     var idleDescriptor: Int32? {
         guard sentCount == 0, requestCount > 1, state == .awaitingHead else { return nil }
         return transport?.descriptor
     }
 
-    /// Looks whether the server has ended the connection, or says something unasked, as some do
-    /// before they end it. TLS may have had something to say that is no answer.
+    /// Checks that the server has neither ended the connection nor sent something unasked, as some
+    /// servers do before they end it. TLS may have received data that is not an answer.
     private var isStillOpen: Bool {
         guard let transport else { return false }
         var scrap = ByteBuffer(pool: pool.storage)
@@ -81,8 +81,8 @@ extension UpstreamConnection {
         transport?.disableWriting()
     }
 
-    /// Sends what has come of a streamed body, in the framing that it has. False if the kernel
-    /// takes no more for now.
+    /// Sends the bytes of a streamed body that have come, in its framing. False if the kernel takes
+    /// no more for now.
     private func sendStreamed(_ request: any UpstreamRequest, isChunked: Bool) -> Bool {
         guard let transport else { return false }
         while true {
@@ -99,8 +99,9 @@ extension UpstreamConnection {
         return true
     }
 
-    /// Appends the next bytes to `pending`, which is empty, before the client goes on: more of its
-    /// body then comes after them. False if the client's next bytes have ended the request.
+    /// Appends the next bytes to `pending`, which is empty, before the client goes on, so that
+    /// further bytes of its body come after them. False if the client's next bytes have ended the
+    /// request.
     private func appendStreamed(_ request: any UpstreamRequest, isChunked: Bool) -> Bool {
         request.takeStreamed(atMost: Self.sendByteCount) { bytes in
             if isChunked {
@@ -117,7 +118,8 @@ extension UpstreamConnection {
         return true
     }
 
-    /// The head, which brings a small body along. False if the kernel takes no more for now.
+    /// Sends the head. A small body follows it in the same write. False if the kernel takes no more
+    /// for now.
     private func sendHead(_ request: any UpstreamRequest) -> Bool {
         guard let transport else { return false }
         while sentCount < request.headByteCount {
@@ -129,7 +131,7 @@ extension UpstreamConnection {
         return true
     }
 
-    /// Sends a body in memory, which the head did not bring along.
+    /// Sends a body in memory that did not go with the head.
     private func sendMemory(_ request: any UpstreamRequest) -> Bool {
         guard let transport else { return false }
         while bodyOffset < request.bodyByteCount {
@@ -141,8 +143,8 @@ extension UpstreamConnection {
         return true
     }
 
-    /// A body in a file, piece by piece. False if the kernel takes no more for now, if others have
-    /// their turn, or if the file has to be waited for.
+    /// Sends a body in a file, piece by piece. False if the kernel takes no more for now, if other
+    /// connections have their turn, or if the file has to be waited for.
     private func sendFile(_ request: any UpstreamRequest) -> Bool {
         guard let transport else { return false }
         let end = bodyOffset + Self.turnByteCount
@@ -193,13 +195,13 @@ extension UpstreamConnection {
         }
     }
 
-    /// Goes on when the file's next bytes are there. The server has no part in that wait.
+    /// Waits for the file's next bytes. The server has no influence on that wait.
     private func awaitFile() {
         transport?.disableWriting()
         if state == .awaitingHead { deadline?.clear() }
     }
 
-    /// How much was written; nil if nothing more can be for now, or ever.
+    /// The number of bytes written; nil if no more can be for now, or ever.
     private func written(_ outcome: WriteOutcome) -> Int? {
         switch outcome {
         case .bytes(let count):
@@ -207,14 +209,14 @@ extension UpstreamConnection {
             return count
         case .wouldBlock: awaitRoom()
         case .failed(let code):
-            // The answer may be waiting all the same: a server that refuses a body early.
+            // The answer may be waiting all the same, if a server refuses a body early.
             transport?.disableWriting()
             writeFailure = failureText(errno: code)
         }
         return nil
     }
 
-    /// Goes on when the kernel takes more.
+    /// Waits until the kernel takes more.
     private func awaitRoom() {
         transport?.enableWriting()
         if state == .awaitingHead { setDeadline(pool.timeouts.send) }

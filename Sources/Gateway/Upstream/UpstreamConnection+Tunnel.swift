@@ -31,13 +31,13 @@ extension UpstreamConnection {
         return count == 1
     }
 
-    /// How long the next piece of the body may take.
+    /// The time for the next piece of the body.
     var bodyNanoseconds: UInt64 {
         request?.bodyNanoseconds(pool.timeouts, isTunnel: isTunnel) ?? pool.timeouts.read
     }
 
-    /// Sends what the client sent; returns how much was taken. The rest may come again when the
-    /// request is told that the upstream is ready.
+    /// Sends bytes of the client; returns the number that was taken. The rest may come again when
+    /// the request is told that the upstream is ready.
     func sendThroughTunnel(_ bytes: Span<UInt8>) -> Int {
         guard let transport else { return bytes.count }
         var count = 0
@@ -48,7 +48,7 @@ extension UpstreamConnection {
                 transport.enableWriting()
                 return count
             case .failed:
-                // Reading tells how the connection ended.
+                // Reading will show how the connection ended.
                 return bytes.count
             }
         }
@@ -64,8 +64,8 @@ extension UpstreamConnection {
         transport?.shutdownWrite()
     }
 
-    /// The upstream sends no more: until the client ends too, or nothing moves for too long, its
-    /// bytes go on.
+    /// The upstream sends no more. The client's bytes still go on until the client ends too, or
+    /// nothing moves for too long.
     func endTunnelOutput(_ request: any UpstreamRequest) {
         tunnelEnd = .upstream
         transport?.watchChanges()
@@ -73,12 +73,12 @@ extension UpstreamConnection {
         request.upstreamEndedTunnel()
     }
 
-    /// Something has changed after the upstream's end: it may be gone for good.
+    /// Something has changed after the upstream's end: the upstream may be gone for good.
     func checkTunnel() {
         if transport?.isGone == true { endTunnel(.tunnelBroken) }
     }
 
-    /// Ends the tunnel in good order: what the client has not taken yet is still written.
+    /// Ends the tunnel in good order: bytes that the client has not taken yet are still written.
     func endTunnel(_ check: Cause.Check) {
         guard let request else { return close() }
         request.tunnelEnds(check)

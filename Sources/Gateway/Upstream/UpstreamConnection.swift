@@ -5,7 +5,7 @@ import Judgement
 import Settings
 import TLS
 
-/// One connection to an upstream server: carries one request at a time.
+/// One connection to an upstream server, which carries one request at a time.
 final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     enum State {
         case connecting
@@ -20,17 +20,17 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     let server: PooledServer
     /// The attempt to connect, while there is one.
     private(set) var dial: UpstreamDial?
-    /// The session that is to be kept once it can be resumed.
+    /// The session to be kept once it can be resumed.
     private var session: TLSSession?
     /// The transport, or nil until it is connected and once it is closed.
     var transport: Transport?
     var deadline: Deadline?
     var state = State.connecting
-    /// Whether the pool holds it.
+    /// True if the pool holds it.
     var isIdle = false
-    /// When the pool got it back.
+    /// The time at which the pool got it back.
     var idleSince = MonotonicInstant(nanoseconds: 0)
-    /// How long the server keeps it, where it says so.
+    /// The time for which the server keeps it, if the server says so.
     var keptNanoseconds: UInt64?
     /// True if it was made for one health check.
     var isForCheck = false
@@ -39,32 +39,33 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     var response = ResponseHead()
     var bodyReader = ResponseBodyReader()
     var requestCount = 0
-    /// Why it could not connect: told when a request comes.
+    /// The reason why it could not connect, reported when a request comes.
     var connectFailure: UpstreamFailure?
 
-    // What is being sent: head and body from where the request has them, so that a retry finds
+    // The progress of sending: head and body are read from the request's own places, so that a
+    // retry finds both untouched; of a body in a file, the piece that is under way.
     // both untouched; of a body in a file the piece that is under way.
     var sentCount = 0
-    /// All that was given to the kernel of it.
+    /// All bytes of it that were given to the kernel.
     var writtenCount = WrittenCount()
     var pending = ByteBuffer()
-    /// Whether the worker's ``Outbox`` will have it send soon.
+    /// True if the worker's ``Outbox`` will have it send soon.
     var isInOutbox = false
     var bodyOffset = 0
-    /// Whether a streamed body has ended.
+    /// True if a streamed body has ended.
     var isBodyEnded = false
-    /// Why the request could not be sent whole; told when no answer comes either.
+    /// The reason why the request could not be sent completely, reported if no answer comes either.
     var writeFailure: String?
     var sawAnswer = false
-    /// The last read took all that it was allowed to.
+    /// True if the last read took all that it was allowed to.
     var mayHaveMore = false
     var interimCount = 0
-    /// Bytes go both ways, and neither side's are HTTP any more.
+    /// True if bytes go both ways and are HTTP on neither side any more.
     var isTunnel = false
     /// The side that sends no more through the tunnel.
     enum TunnelEnd { case none, client, upstream }
     var tunnelEnd = TunnelEnd.none
-    /// Reads no more: the client is slower than the upstream.
+    /// True if reading has stopped because the client is slower than the upstream.
     var isPaused = false
 
     init(pool: UpstreamPool, server: PooledServer) {
@@ -93,7 +94,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// Has further connections resume the session, once, when the server's tickets must have come.
+    /// Lets further connections resume the session, once, when the server's tickets must have come.
     func keepSession() {
         guard let session else { return }
         self.session = nil
@@ -119,13 +120,14 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// Whether the server keeps the idle connection for now: it says so, or has just used it.
+    /// True if the server keeps the idle connection for now: it says so, or the connection was just
+    /// used.
     func isSurelyKept(now: MonotonicInstant) -> Bool {
         keptNanoseconds != nil
             || now.nanoseconds(since: idleSince) < Self.surelyKeptNanoseconds
     }
 
-    /// Hardly a server ends idle connections sooner; many do after 2 or 5 seconds.
+    /// Hardly any server ends idle connections sooner; many do after 2 or 5 seconds.
     static let surelyKeptNanoseconds: UInt64 = 1_000_000_000
 
     var protocolVersion: StaticString { response.version == .http11 ? "1.1" : "1.0" }
@@ -149,7 +151,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         if request == nil { close() } else { fail(failure) }
     }
 
-    /// - Parameter isUnheard: whether the server ended the connection before any byte of the
+    /// - Parameter isUnheard: true if the server ended the connection before any byte of the
     ///   request had come there.
     func fail(_ failure: UpstreamFailure, isUnheard: Bool = false) {
         let failed = request
@@ -157,8 +159,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         let isUnsent = sentCount == 0 || isUnheard
         request = nil
         close()
-        // A server may end an idle connection at any time: that another request was just on its way
-        // says nothing about the server. Nor does it that it waits for no client forever.
+        // A server may end an idle connection at any time, so a request on its way says nothing
+        // about the server. The same holds if it does not wait for a client forever.
         let isServersFault = !isPaused && (!wasReused || sawAnswer || !failure.isBreak)
         if isServersFault, failed != nil, !isForCheck {
             pool.serverFailed(server, failure)
@@ -177,7 +179,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         guard state != .closed else { return }
         state = .closed
         if let transport {
-            // An answer under way is not wanted any more: that is no proper end.
+            // A connection with an answer under way is cut, because that is no proper end.
             transport.close(request == nil && isIdle ? .complete : .cut)
         }
         transport = nil
@@ -194,9 +196,9 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
 
 /// Bytes of a request that were given to the kernel.
 struct WrittenCount {
-    /// As they were written.
+    /// The number of bytes as they were written.
     var plain = 0
-    /// What TLS had given to the kernel before them.
+    /// The bytes that TLS had given to the kernel before.
     var sealedBefore: UInt64 = 0
 
     /// The number of these bytes on the wire. TLS records are longer than their content.

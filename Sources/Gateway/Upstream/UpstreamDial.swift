@@ -3,8 +3,8 @@ import Judgement
 import Settings
 import TLS
 
-/// Makes a connection to a server ready for bytes: connects it, and shakes hands where the upstream
-/// wants TLS, all in the time for connecting.
+/// Makes a connection to a server ready for bytes: connects it, and does the TLS handshake if the
+/// upstream wants TLS, all in the time for connecting.
 final class UpstreamDial: ReadinessHandler, DeadlineHandler {
     enum Outcome {
         case connected(Transport)
@@ -41,7 +41,7 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// False if the descriptor is one of those that are held back.
+    /// False if the descriptor is one of the reserve.
     private func watch(_ descriptor: Int32) -> Bool {
         if descriptor >= pool.descriptorMax {
             Socket.close(descriptor)

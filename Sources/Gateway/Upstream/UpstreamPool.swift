@@ -7,15 +7,15 @@ import Settings
 import TLS
 import Telemetry
 
-/// One worker's connections to one upstream: chooses the server of each request, keeps idle
-/// connections to use again, and bounds the number of all.
+/// One worker's connections to one upstream. It chooses the server of each request, keeps idle
+/// connections for reuse, and bounds the number of all.
 final class UpstreamPool {
     /// The result of asking for a connection.
     enum Lease {
         case connection(any RequestSink)
-        /// It is called again when a connection comes free.
+        /// The request is called again when a connection comes free.
         case queued
-        /// Neither a connection nor a place in the queue.
+        /// There is neither a connection nor a place in the queue.
         case refused(Cause.Check)
     }
 
@@ -40,16 +40,16 @@ final class UpstreamPool {
     private(set) var connectionCount = 0
     private var idleCount = 0
     private var waiting: ConnectionQueue?
-    /// Requests under way by the address of their client.
+    /// The number of requests under way by the address of their client.
     var requests = AddressTally()
     let clientWaits: ClientWaits
-    /// From the lease of a connection to the head of the answer.
+    /// The times from the lease of a connection to the head of the answer.
     private let durations: Histogram
     private lazy var queueCheck = DelayedCall(wheel: deadlines) { [unowned self] in
         checkLine()
     }
     private var isMakingRoom = false
-    /// Whether the configuration has left this upstream behind.
+    /// True if the configuration does not have this upstream any more.
     private var isRetired = false
 
     init(
@@ -76,12 +76,12 @@ final class UpstreamPool {
         take(group)
     }
 
-    /// Whether connections of the one can serve requests of the other.
+    /// True if connections of one can serve requests of the other.
     func isInterchangeable(with other: UpstreamPool) -> Bool {
         settings == other.settings && responseHeadLimits == other.responseHeadLimits
     }
 
-    /// Uses the servers of `group` from now on; connections to those that are gone end with their
+    /// Uses the servers of `group` from now on. Connections to removed servers end with their
     /// requests.
     func take(_ group: ServerGroup) {
         self.group = group
@@ -141,9 +141,9 @@ final class UpstreamPool {
         return .connection(connect(to: server))
     }
 
-    /// The newest idle connection, unless it may be dead and that would cost more than another one:
-    /// a retry goes to a fresh connection, since the next idle one may be as dead as the last, and
-    /// so does what cannot be repeated where the newest has been idle for long.
+    /// The newest idle connection, unless it may be dead and that would cost more than a new one. A
+    /// retry gets a fresh connection, because the next idle one may be as dead as the last. So does
+    /// a request that cannot be repeated, if the newest has been idle for long.
     private func takeIdle(
         of server: PooledServer, for request: any PooledRequest
     ) -> UpstreamConnection? {
@@ -227,7 +227,7 @@ final class UpstreamPool {
             && servers.contains { hasRoom($0, mayConnect: mayConnect) }
     }
 
-    /// Whether one more request to the server has a connection. Streams share those that are there:
+    /// True if one more request to the server has a connection. Streams share existing connections:
     /// while there may be no more of them, only servers that have one have room.
     private func hasRoom(_ server: PooledServer, mayConnect: Bool) -> Bool {
         guard settings.protocol == .http2 else { return server.hasRoom }
@@ -244,13 +244,13 @@ final class UpstreamPool {
     /// The client has gone while its request waited.
     func forget(_ request: any PooledRequest) { waiting?.remove(request) }
 
-    /// How many requests can be under way at once.
+    /// The number of requests that can be under way at once.
     var placeCount: Int {
         guard settings.protocol == .http2 else { return settings.connectionCountMax }
         return settings.connectionCountMax * settings.http2.concurrentStreamCountMax
     }
 
-    /// Requests that wait for a connection.
+    /// The number of requests that wait for a connection.
     var waitingCount: Int { waiting?.count ?? 0 }
 
     private func choose(for request: any PooledRequest) -> PooledServer? {
@@ -277,7 +277,7 @@ final class UpstreamPool {
             // Another request is trying it.
             loads[index].isUsable = false
         }
-        // Where none works, all are tried: a wrong verdict must not take the whole upstream away.
+        // If no server works, all are tried: a wrong verdict must not take the whole upstream away.
         for (index, server) in servers.enumerated() {
             loads[index].isUsable = hasRoom(server, mayConnect: mayConnect)
         }
@@ -292,7 +292,7 @@ final class UpstreamPool {
         }
     }
 
-    /// A connection for a health check: beside the limits, and never kept.
+    /// Makes a connection for a health check. It is not counted against limits, and never kept.
     func connectForCheck(to state: ServerState) -> (any RequestSink)? {
         guard let server = servers.first(where: { $0.state === state }) else { return nil }
         if settings.protocol == .http2 { return share(server, isForCheck: true).lease() }
@@ -364,7 +364,7 @@ final class UpstreamPool {
 
     // MARK: health
 
-    /// A server failed a request; the events tell what follows from that.
+    /// A server failed a request. Logs the change that follows.
     func serverFailed(_ server: PooledServer, _ failure: UpstreamFailure) {
         if failure == .exhausted {
             log.repeatedEvent(
@@ -386,7 +386,7 @@ final class UpstreamPool {
         }
     }
 
-    /// The head of an answer has come, to a request that was sent at `startedAt`.
+    /// The head of an answer has come to a request that was sent at `startedAt`.
     func serverAnswered(_ server: PooledServer, startedAt: MonotonicInstant) {
         durations.record(nanoseconds: loop.now.nanoseconds(since: startedAt))
         let wasFailing = server.state.answered()

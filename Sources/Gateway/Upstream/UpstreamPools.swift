@@ -25,8 +25,8 @@ final class UpstreamPools {
         return pool
     }
 
-    /// Takes up the worker's new site: pools of upstreams that did not change keep their
-    /// connections, the others are left behind.
+    /// Takes the worker's new site: pools of upstreams that did not change keep their connections,
+    /// the others are left behind.
     func reload() {
         var old = current
         current = host.site.settings.upstreams.map { settings in
@@ -42,7 +42,7 @@ final class UpstreamPools {
         retired = (retired + old).filter { $0.connectionCount > 0 || $0.waitingCount > 0 }
     }
 
-    /// Names have come to stand for other addresses.
+    /// Takes new addresses, because names have come to stand for others.
     func takeServers() {
         for pool in current { pool.take(host.servers(of: pool.settings)) }
     }

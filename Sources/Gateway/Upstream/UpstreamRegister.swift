@@ -2,7 +2,7 @@ import Background
 import EventLoop
 import Settings
 
-/// Every address of an endpoint. Blocks.
+/// Returns every address of an endpoint. Blocks.
 typealias NameResolver = @Sendable (Endpoint) throws(IOError) -> [SocketAddress]
 
 /// The addresses that servers stand for, and the servers that could not be resolved.
@@ -13,7 +13,7 @@ struct ResolvedServers: Sendable {
     fileprivate mutating func resolve(
         _ endpoint: Endpoint, of upstream: UpstreamSettings, by resolver: NameResolver
     ) {
-        // One name server may be asked for long: each name once.
+        // A name server may take long, so each name is asked for only once.
         guard addresses[endpoint] == nil, !failures.contains(where: { $0.endpoint == endpoint })
         else { return }
         do throws(IOError) {
@@ -24,7 +24,7 @@ struct ResolvedServers: Sendable {
     }
 }
 
-/// The servers of every upstream, resolved: the control thread and the resolver's thread write,
+/// The resolved servers of every upstream. The control thread and the resolver's thread write;
 /// workers read when they are told to.
 final class UpstreamRegister: Sendable {
     private struct Contents {
@@ -44,8 +44,8 @@ final class UpstreamRegister: Sendable {
 
     var current: [ServerGroup] { contents.withLock { $0.groups } }
 
-    /// The addresses that the servers of a configuration stand for; with `names` also of those that
-    /// have to be resolved. It changes nothing.
+    /// Returns the addresses that the servers of a configuration stand for; with `names` also those
+    /// that have to be resolved. It changes nothing.
     func addresses(
         of upstreams: [UpstreamSettings], names: Bool
     ) throws(ConfigurationFailure) -> ResolvedServers {
@@ -55,15 +55,15 @@ final class UpstreamRegister: Sendable {
                 resolved.resolve(server.endpoint, of: upstream, by: resolver)
             }
         }
-        // What is no name will never be an address.
+        // An endpoint that is no name and has no address will never have one.
         if let failure = resolved.failures.first(where: { !$0.endpoint.isName }) {
             throw ConfigurationFailure("upstreams.\(failure.upstream): \(failure.error)")
         }
         return resolved
     }
 
-    /// Takes the upstreams of a configuration. A name that is not among the resolved keeps the
-    /// addresses that it had; without any its servers are down until it is resolved.
+    /// Takes the upstreams of a configuration. A name that was not resolved keeps its old
+    /// addresses; if it has none, its servers are down until it is resolved.
     func take(_ upstreams: [UpstreamSettings], _ resolved: ResolvedServers) {
         contents.withLock { contents in
             contents.addresses.merge(resolved.addresses) { $1 }
@@ -76,7 +76,7 @@ final class UpstreamRegister: Sendable {
     }
 
     /// Resolves the names of an upstream again. A name that cannot be resolved keeps its addresses,
-    /// and `failed` is told. True if the servers are others now.
+    /// and `failed` is called. True if the servers have changed.
     func refresh(
         _ settings: UpstreamSettings, failed: (String, IOError) -> Void
     ) -> Bool {
@@ -111,7 +111,7 @@ final class UpstreamRegister: Sendable {
     ) -> ServerGroup {
         let group = ServerGroup(
             settings, addresses: settings.servers.map { addresses[$0.endpoint] ?? [] }, old: old)
-        // The same object, so that workers see no change where there is none.
+        // The same object, so that workers see no change if there is none.
         if let old, old.settings == settings, group.hasSameServers(as: old) { return old }
         return group
     }
@@ -133,6 +133,6 @@ extension Endpoint {
         return Array(try SocketAddress.resolve(host: host, port: port).prefix(addressCountMax))
     }
 
-    /// A name that stands for more is a mistake or an attack.
+    /// The most addresses of a name. A name with more is a mistake or an attack.
     static let addressCountMax = 64
 }

@@ -10,32 +10,33 @@ import TLS
 /// A connection reads the request from the place that holds it, so that a retry finds it untouched.
 /// Functions that a health check does not use have a default.
 protocol UpstreamRequest: AnyObject {
-    // MARK: what is sent
+    // MARK: the request
 
     var methodKind: HTTP.Method { get }
-    /// The bytes of the head in HTTP/1.1's form, and of a small body that goes along with it.
+    /// The number of bytes of the head in HTTP/1.1's form, with a small body that goes along with
+    /// it.
     var headByteCount: Int { get }
     var bodyPlace: RequestBodyPlace { get }
-    /// The bytes of a body that is held.
+    /// The number of bytes of a held body.
     var bodyByteCount: Int { get }
-    /// Whether a body that goes on as it comes has come, and gone, to its end.
+    /// True if the end of a streamed body has come and was sent.
     var isStreamEnded: Bool { get }
-    /// Whether fields follow the body.
+    /// True if fields follow the body.
     var hasTrailers: Bool { get }
-    /// Whether the client takes fields after the answer's content.
+    /// True if the client accepts fields after the answer's content.
     var takesTrailers: Bool { get }
-    /// Whether a `101 (Switching Protocols)` is welcome.
+    /// True if a `101 (Switching Protocols)` is welcome.
     var asksForTunnel: Bool { get }
-    /// When the connection was leased for it.
+    /// The time at which the connection was leased for it.
     var sentAt: MonotonicInstant { get }
 
     func withHead<Result>(_ use: (Span<UInt8>) -> Result) -> Result
-    /// Gives a body that is held in memory to `use`.
+    /// Calls `use` with a body that is held in memory.
     func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result
-    /// How many bytes of a body in a file can be had from `offset` on without a wait. If there are
-    /// none, ``RequestSink/bodyCame()`` tells when there are.
+    /// The number of bytes of a body in a file that can be had from `offset` on without a wait. If
+    /// it is 0, ``RequestSink/bodyCame()`` is called when there are some.
     func bodyAtHand(from offset: Int) -> Int
-    /// Ends the request: the body cannot be had, which is no fault of the server.
+    /// Ends the request because the body cannot be had, which is no fault of the server.
     func bodyFailed(_ error: IOError)
     /// Reads up to `atMost` bytes of a body in a file from `offset` on, which are at hand, to the
     /// end of `buffer`.
@@ -45,42 +46,42 @@ protocol UpstreamRequest: AnyObject {
     func sendBody(
         from offset: Int, to transport: Transport, atMost byteCountMax: Int
     ) -> WriteOutcome?
-    /// Gives the next bytes of a body that goes on as it comes to `use`, which takes them all.
+    /// Calls `use` with the next bytes of a streamed body; `use` takes them all.
     @discardableResult
     func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int
-    /// Gives the values of `Trailer` to `use`.
+    /// Calls `use` with the values of `Trailer`.
     func forEachTrailerName(_ use: (Span<UInt8>) -> Void)
     func forEachRequestTrailer(_ relay: (FieldRange, Span<UInt8>) -> Void)
 
-    // MARK: how long it may take
+    // MARK: time limits
 
-    /// How long the head of the answer may take.
+    /// The time for the head of the answer.
     func headNanoseconds(_ timeouts: UpstreamTimeouts) -> UInt64
-    /// How long the next piece of the answer's body may take, or of a tunnel.
+    /// The time for the next piece of the answer's body, or of a tunnel.
     func bodyNanoseconds(_ timeouts: UpstreamTimeouts, isTunnel: Bool) -> UInt64
 
     // MARK: the answer
 
     func upstreamSentInterim(_ response: borrowing ResponseHead, bytes: Span<UInt8>)
-    /// False if the client takes no head so large: ``refuseLargeHead()`` is to be called then, when
+    /// False if the client accepts no head so large. ``refuseLargeHead()`` must then be called when
     /// no view into the head is open.
     func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool
     func refuseLargeHead()
     /// False if the client is slow: wait for ``RequestSink/resumeReading()``.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool
-    /// Takes the first `byteCount` bytes out of `buffer`, as ``upstreamSentBody(_:)`` does.
+    /// Takes the first `byteCount` bytes of `buffer`, as ``upstreamSentBody(_:)`` does.
     func upstreamSentBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool
-    /// Takes the next bytes of the answer, at most so many, straight from the connection; nil if
-    /// they have to be read.
+    /// Passes on the next bytes of the answer, at most so many, straight from the connection; nil
+    /// if they have to be read.
     func upstreamSendsBody(by upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece?
-    /// How many bytes of the answer may be read now.
+    /// The number of bytes of the answer that may be read now.
     func answerRoom() -> Int
     /// All bytes that came in this turn of the loop were handed over.
     func upstreamPaused()
     func upstreamEnded(_ trailers: TrailerSection?)
     func upstreamFailed(
         _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool)
-    /// The connection takes fewer requests at once than it was thought to.
+    /// The connection accepts fewer requests at once than it was thought to.
     func upstreamHadNoPlace()
 
     // MARK: tunnels
@@ -88,7 +89,7 @@ protocol UpstreamRequest: AnyObject {
     func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>)
     /// The upstream takes more through the tunnel.
     func upstreamIsReady()
-    /// The upstream sends no more through the tunnel, and hears on.
+    /// The upstream sends no more through the tunnel, but still reads.
     func upstreamEndedTunnel()
     /// The gateway ends the tunnel, for this cause.
     func tunnelEnds(_ check: Cause.Check)
@@ -96,11 +97,11 @@ protocol UpstreamRequest: AnyObject {
 
 /// The place of a request's body.
 enum RequestBodyPlace: Equatable {
-    /// It goes along with the head, or there is none.
+    /// The body goes along with the head, or there is none.
     case head
     case memory
     case file
-    /// It goes on as it comes, in chunks or by an announced length.
+    /// The body is sent on as it comes, in chunks or by an announced length.
     case stream(isChunked: Bool)
 
     var isStream: Bool { if case .stream = self { true } else { false } }

@@ -10,7 +10,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     let connection: MultiplexedConnection
     /// The stream's id, or nil until the request is sent.
     private(set) var id: Int32?
-    /// Whether the connection had served another request before.
+    /// True if the connection had served another request before.
     private let wasReused: Bool
     private var request: (any UpstreamRequest)?
     private var deadline: Deadline?
@@ -19,18 +19,19 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private var trailers: TrailerSection?
     private var sawAnswer = false
     private var hasHead = false
-    /// The part that is kept back of an answer that may not have the length it announces.
+    /// The part of an answer that is held back because the answer may not have the announced
+    /// length.
     private var tail = AnswerTail()
-    /// Window that the server gets back when the client has taken what fills it.
+    /// The window that the server gets back when the client has taken the bytes that fill it.
     private var keptByteCount = 0
-    /// The client is slower than the server.
+    /// True if the client is slower than the server.
     private var isPaused = false
 
-    // What is being sent, from where the request has it.
+    // The progress of sending, from the places where the request holds its bytes.
     private var bodyOffset = 0
     private var isBodyEnded = false
     private var sentByteCount = 0
-    /// The server has taken all that could be had of a body in a file.
+    /// True if the server has taken all bytes that could be had of a body in a file.
     private var isFileAwaited = false
 
     private var session: HTTP2ClientSession { connection.session }
@@ -51,7 +52,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         connection.begin(self)
     }
 
-    /// Hands the head over. Nil if the connection takes no more.
+    /// Submits the head. Nil if the connection accepts no more.
     func submit() -> Int32? {
         guard let request else { return nil }
         let scheme: StaticString = pool.settings.tls == nil ? "http" : "https"
@@ -81,7 +82,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         connection.scheduleFlush()
     }
 
-    /// Hands over the next pieces of the body, as the server takes them.
+    /// Submits the next pieces of the body, as the server takes them.
     func pump() {
         guard let id, let request, session.isOpen(id) else { return }
         if !isBodyEnded { give(request, id) }
@@ -93,7 +94,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         while session.waitingByteCount(stream: id) < Self.pieceByteCount {
             guard appendPiece(request, id) else { break }
         }
-        // What a client sent that went on may have been refused.
+        // The request may have been refused for bytes that its client sent meanwhile.
         guard self.request === request else { return }
         let isWhole =
             request.bodyPlace.isStream
@@ -109,7 +110,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         }
     }
 
-    /// False if nothing more is at hand.
+    /// Appends a piece. False if nothing more is at hand.
     private func appendPiece(_ request: any UpstreamRequest, _ id: Int32) -> Bool {
         let session = session
         if request.bodyPlace.isStream {
@@ -144,7 +145,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         return true
     }
 
-    /// Whether something of the request still waits for the server's windows.
+    /// True if a part of the request still waits for the server's windows.
     private var isSending: Bool {
         guard let id else { return false }
         return session.waitingByteCount(stream: id) > 0
@@ -156,7 +157,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private func setSendDeadline() {
         guard !hasHead else { return }
         if isFileAwaited {
-            // The server has no part in that wait.
+            // The server has no influence on that wait.
             deadline?.clear()
         } else if isSending {
             deadline?.set(afterNanoseconds: pool.timeouts.send)
@@ -168,7 +169,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         }
     }
 
-    /// Progress gives the server its time again.
+    /// Sets the deadline for sending. Progress gives the server its time again.
     private func updateSendDeadline(_ id: Int32) {
         let framed = session.framedByteCount(stream: id)
         let hasProgress = framed != sentByteCount
@@ -244,7 +245,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
             deadline?.clear()
             return true
         }
-        // What was under way when the client fell behind: it may have caught up meanwhile.
+        // These bytes were under way when the client fell behind; it may have caught up meanwhile.
         resumeReading()
         setReadDeadline()
         return false
@@ -258,7 +259,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         }
     }
 
-    /// Tells the client's connection that it has everything of this turn and may write it.
+    /// Tells the client's connection that it has all bytes of this turn and may write them.
     func handOver() { request?.upstreamPaused() }
 
     func resumeReading() {
@@ -270,7 +271,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         connection.scheduleFlush()
     }
 
-    // MARK: its end
+    // MARK: the end of the stream
 
     func complete() {
         guard let request else { return }
@@ -282,7 +283,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         if self.request != nil, let last = tail.takeByte() {
             _ = request.upstreamSentBody(last.span)
         }
-        // The client may have been found gone.
+        // The client may just have been found gone.
         guard self.request != nil else { return }
         leave()
         request.upstreamEnded(trailers)
@@ -297,12 +298,12 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     }
 
     /// - Parameters:
-    ///   - isUnsent: whether no byte of the request has left, or the server has not acted on it.
-    ///   - isCounted: the server's failure has been counted already.
+    ///   - isUnsent: true if no byte of the request has left, or if the server has not acted on it.
+    ///   - isCounted: true if the server's failure has been counted already.
     func fail(_ failure: UpstreamFailure, isUnsent: Bool = false, isCounted: Bool = false) {
         guard let request else { return }
         leave()
-        // A server may refuse what is too much at once, and end a connection at any time.
+        // A server may refuse requests that are too many at once, and end a connection at any time.
         let isServersFault =
             !isCounted && !failure.isRefusal && !(wasReused && !sawAnswer && failure.isBreak)
         if isServersFault, !connection.isForCheck { pool.serverFailed(server, failure) }
@@ -312,7 +313,8 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
 
     func abandon() { leave() }
 
-    /// There was no place after all: the request looks for another, and this was no try.
+    /// There was no place after all: the request looks for another one, and this does not count as
+    /// a try.
     func goElsewhere() {
         guard let request else { return }
         leave()
@@ -327,6 +329,6 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         connection.release(self)
     }
 
-    /// A body is handed over in pieces of so much.
+    /// The bytes of one piece of a body.
     private static let pieceByteCount = 64 * 1024
 }

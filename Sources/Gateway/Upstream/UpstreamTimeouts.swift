@@ -1,19 +1,19 @@
 import EventLoop
 import Settings
 
-/// An upstream's time-outs, divided once: `Duration` counts in 128 bits.
+/// An upstream's time-outs in nanoseconds, divided once because `Duration` counts in 128 bits.
 struct UpstreamTimeouts {
     let connect: UInt64
     let send: UInt64
     let response: UInt64
     let read: UInt64
     let idle: UInt64
-    /// 0 for none. Of no use where each key has its server: its weight moves keys, and each of
-    /// them twice.
+    /// 0 for none. It is of no use if each key has its server, because the weight moves keys, each
+    /// of them twice.
     let slowStart: UInt64
     /// The bound of a try that another may follow.
     let attempt: UInt64?
-    /// How long a server that has requests of ours may be silent; nil for any time.
+    /// The time for which a server with requests of ours may be silent; nil for any time.
     let ping: UInt64?
 
     init(_ settings: UpstreamSettings) {

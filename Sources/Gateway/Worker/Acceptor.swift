@@ -1,6 +1,6 @@
 import EventLoop
 
-/// Takes connections off one listening socket.
+/// Accepts connections from one listening socket.
 final class Acceptor: ReadinessHandler {
     let worker: Worker
     var context: ListenerContext
@@ -9,7 +9,8 @@ final class Acceptor: ReadinessHandler {
     private var retry: Timer?
     private(set) var isPaused = false
     private(set) var isClosed = false
-    /// When it was paused last until. Who connected before has waited for a bound of our own.
+    /// The time until which it was last paused. Connections from before have waited because of a
+    /// limit of the gateway.
     private var heldUntil = MonotonicInstant(nanoseconds: 0)
 
     init(worker: Worker, context: ListenerContext, descriptor: Int32) {
@@ -67,7 +68,7 @@ final class Acceptor: ReadinessHandler {
         watch?.disableReading()
     }
 
-    /// There is room again, as far as the worker knows.
+    /// Accepts again, because there is room as far as the worker knows.
     func resume() {
         guard isPaused, !isClosed else { return }
         guard let next = Socket.nextDescriptor(), next < descriptorMax else {
@@ -78,8 +79,8 @@ final class Acceptor: ReadinessHandler {
         watch?.enableReading()
     }
 
-    /// Takes what the kernel has accepted already, then stops listening. Who waits there would be
-    /// reset: they may have what is held back of the descriptors.
+    /// Accepts the connections that the kernel has accepted already, then stops listening. They
+    /// would be reset otherwise, so they may use the reserve of descriptors.
     func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -90,7 +91,7 @@ final class Acceptor: ReadinessHandler {
         Socket.close(descriptor)
     }
 
-    /// Takes no more connections; the socket, from now on the caller's, still listens.
+    /// Accepts no more connections. The socket, from now on the caller's, still listens.
     func release() -> Int32 {
         isClosed = true
         watch?.cancel()
@@ -98,7 +99,7 @@ final class Acceptor: ReadinessHandler {
         return descriptor
     }
 
-    /// At most this many in one turn, so that a flood of connections does not starve the others.
+    /// The most connections of one turn, so that a flood of connections does not starve the others.
     static let acceptCountMax = 64
     static let retryDelay = Duration.milliseconds(500)
 }

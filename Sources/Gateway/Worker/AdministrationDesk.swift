@@ -1,26 +1,27 @@
 import EventLoop
 import KeyStore
 
-/// Does what the admin API is asked, on threads of their own: the registry by hand blocks. The
-/// admin thread's.
+/// Carries out calls of the admin API on threads of their own, because the access to the registry
+/// by hand blocks. Belongs to the admin thread.
 final class AdministrationDesk {
     typealias Body = @Sendable () -> AdministrationAnswer
 
-    /// More would only wait for each other, and each holds a connection to the registry.
+    /// The most calls at once. More would only wait for each other, and each holds a connection to
+    /// the registry.
     private static let callCountMax = 4
-    /// As many as DeviceCheck answers while a registry is slow.
+    /// The most notes that wait: as many as DeviceCheck answers while a registry is slow.
     private static let noteCountMax = 1000
 
     private let loop: EventLoop
     private var calls: [UInt64: BlockingCall<AdministrationAnswer>] = [:]
     private var lastNumber: UInt64 = 0
-    /// What is to enter the audit log when there is room.
+    /// The notes that enter the audit log when there is room.
     private var notes: [(body: Body, handler: (AdministrationAnswer) -> Void)] = []
 
     init(loop: EventLoop) { self.loop = loop }
 
-    /// False if as many calls are under way as may, or there is no thread. `handler` runs on the
-    /// loop, later.
+    /// Runs a call. False if too many calls are under way, or if there is no thread. `handler` is
+    /// called on the loop, later.
     func run(_ body: @escaping Body, handler: @escaping (AdministrationAnswer) -> Void) -> Bool {
         guard calls.count < Self.callCountMax else { return false }
         lastNumber += 1

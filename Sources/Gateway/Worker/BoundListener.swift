@@ -9,7 +9,7 @@ final class BoundListener: Sendable {
     let context: ListenerContext
     private let descriptor: Atomic<Int32>
 
-    /// Without a descriptor where the worker has the socket open already.
+    /// Without a descriptor if the worker has the socket open already.
     init(context: ListenerContext, descriptor: Int32 = -1) {
         self.context = context
         self.descriptor = Atomic(descriptor)
@@ -22,7 +22,7 @@ final class BoundListener: Sendable {
     /// True if it holds a socket.
     var isOpen: Bool { descriptor.load(ordering: .acquiring) >= 0 }
 
-    /// The socket, from now on the caller's to close; nil if there is none, or it was taken.
+    /// Returns the socket, which the caller has to close; nil if there is none, or if it was taken.
     func take() -> Int32? {
         let descriptor = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
         return descriptor >= 0 ? descriptor : nil

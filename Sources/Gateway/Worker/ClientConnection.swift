@@ -1,29 +1,30 @@
 import EventLoop
 import TLS
 
-/// A client's connection as its worker keeps it, whatever protocol it speaks.
+/// A client's connection in its worker's table, whatever protocol it has.
 protocol ClientConnection: AnyObject {
-    /// Index in the worker's table.
+    /// The index in the worker's table.
     var slot: Int { get set }
-    /// Its place in the quota of its address; nil without such a limit.
+    /// The connection's place in the quota of its address; nil without such a limit.
     var quotaPlace: QuotaPlace? { get set }
     /// The proxy that named the client in a PROXY header, or nil if none did.
     var proxy: SocketAddress? { get set }
     var listener: ListenerContext { get }
-    /// A reload has replaced what its listener stands for.
+    /// A reload has changed the settings of its listener.
     func follow(_ change: ListenerChange)
-    /// The worker is stopping: the connection ends after the answers to what it has sent.
+    /// The worker is stopping: the connection ends after the answers to the requests that it has
+    /// sent.
     func drain()
     /// The worker is stopping, and does not wait for a tunnel any longer.
     func endTunnel()
-    /// The client is gone, or must go, without another word.
+    /// Closes without another word, because the client is gone or must go.
     func lose()
 }
 
 extension ClientConnection {
     func endTunnel() {}
 
-    /// A read has failed. The client is told of if it was the cause on purpose.
+    /// A read has failed. The client is reported if it caused that on purpose.
     func lose(after transport: Transport, _ worker: Worker, _ peerText: String) {
         if transport.session?.isFlooded == true {
             worker.log.repeatedEvent("tls_flood", "too many key updates by \(peerText)")

@@ -3,7 +3,7 @@ struct ConnectionTable {
     private var slots: [(any ClientConnection)?] = []
     private var free: [Int] = []
     private(set) var count = 0
-    /// How long what is read of them has waited.
+    /// The time for which bytes of the connections have waited.
     var backlog = Backlog()
 
     mutating func insert(_ connection: any ClientConnection) -> Int {
@@ -27,6 +27,6 @@ struct ConnectionTable {
         count -= 1
     }
 
-    /// A copy: closing a connection changes the table.
+    /// A copy, because closing a connection changes the table.
     var all: [any ClientConnection] { slots.compactMap { $0 } }
 }

@@ -1,11 +1,11 @@
 import Bytes
 import EventLoop
 
-/// The exchanges of a worker that wait to be used again, and what all of them share.
+/// The exchanges of a worker that wait for reuse, and the state that all of them share.
 struct ExchangeSupply {
-    /// Lends memory to bodies that are held back.
+    /// Lends memory to bodies that are held.
     let bodyStorage = StoragePool.ofBodies()
-    /// Makes the files of bodies that memory is not for.
+    /// Makes the files of bodies that are too large for memory.
     let bodyFiles: BodyFiles
     let answerPipe: AnswerPipe
     private(set) var free: [Exchange] = []
@@ -21,7 +21,7 @@ struct ExchangeSupply {
         answerPipe = AnswerPipe(descriptorMax: descriptorMax)
     }
 
-    /// A body that is to be held.
+    /// An empty body that will be held.
     var emptyBody: HeldBody { HeldBody(storage: bodyStorage, files: bodyFiles) }
 
     mutating func nextNumber() -> UInt64 {
@@ -29,13 +29,13 @@ struct ExchangeSupply {
         return lastNumber
     }
 
-    /// One that was used before, or nil if there is none.
+    /// A used exchange; nil if there is none.
     mutating func takeFree() -> Exchange? { free.popLast() }
 
     mutating func giveBack(_ exchange: Exchange) {
         if free.count < Self.freeCountMax { free.append(exchange) }
     }
 
-    /// Forgets those that are free: they hold their worker.
+    /// Forgets the free exchanges, because they hold their worker.
     mutating func clear() { free = [] }
 }

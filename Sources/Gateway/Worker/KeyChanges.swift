@@ -1,10 +1,10 @@
 import AppAttest
 import KeyStore
 
-/// Which keys were said to have changed since a moment: by groups of keys, so that the change of
-/// one key does not make the look-ups of all others start over.
+/// The keys that were reported as changed since a moment. Kept for groups of keys, so that the
+/// change of one key does not make the look-ups of all others start anew.
 struct KeyChanges {
-    /// The changes that were heard of.
+    /// The number of changes that were heard of.
     private(set) var count: UInt64 = 0
     /// The numbers of the last changes.
     private var last = KeyGroupNumbers()
@@ -17,7 +17,7 @@ struct KeyChanges {
         }
     }
 
-    /// Whether `keyID`, or another key of its group, has changed since ``count`` was `count`.
+    /// True if `keyID`, or another key of its group, has changed since ``count`` was `count`.
     func hasChanged(_ keyID: KeyID, since count: UInt64) -> Bool {
         last[keyID] > count
     }

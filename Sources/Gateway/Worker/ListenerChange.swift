@@ -4,14 +4,14 @@ import TLS
 
 /// The effect of a reload on the connections that a listener has accepted.
 struct ListenerChange {
-    /// How a connection ends.
+    /// The way in which a connection ends.
     enum Ending {
         case none
-        /// They end as at an upgrade: with their next answer, which is judged by the new
-        /// configuration, or when they stay idle.
+        /// The connection ends as at an upgrade: with its next answer, which is judged by the new
+        /// configuration, or when it stays idle.
         case gently
-        /// The connection ends with the requests that it has under way: how it was let in counts no
-        /// more.
+        /// The connection ends with the requests that it has under way, because the rule by which
+        /// it was admitted does not hold any more.
         case atOnce
     }
 
@@ -37,7 +37,7 @@ struct ListenerChange {
         }
     }
 
-    /// How a connection ends on behalf of whose client `proxy` has spoken, if any.
+    /// The way in which a connection ends. `proxy`: the proxy that has named its client, if any.
     func ending(saidBy proxy: SocketAddress?) -> Ending {
         guard let proxy, !context.expectsProxyHeader(from: proxy) else { return ending }
         return .atOnce
@@ -49,13 +49,13 @@ extension ListenerContext {
         bind == other.bind && isAdmin == other.isAdmin
     }
 
-    /// The condition by which a connection was judged when it was made, and cannot be judged again.
+    /// The condition by which a connection was admitted. It cannot be judged again.
     fileprivate var admission: TLSServerConfiguration.ClientCertificates?? {
         settings.tls.map(\.configuration.clientCertificates)
     }
 
-    /// The settings that clients notice. Certificates may be others: connected clients have seen
-    /// the old ones.
+    /// The settings that clients notice. Certificates do not count, because connected clients have
+    /// seen the old ones.
     fileprivate var service: ListenerSettings {
         var service = settings
         service.tls?.files = []

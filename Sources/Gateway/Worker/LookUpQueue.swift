@@ -2,8 +2,8 @@ import AppAttest
 import EventLoop
 import KeyStore
 
-/// The look-ups of one turn of a worker's loop. When it ends, what the registry has at hand is read
-/// on the worker's own thread, and for the rest the registry is asked.
+/// The look-ups of one turn of a worker's loop. When it ends, the records that the registry has at
+/// hand are read on the worker's own thread, and the registry is asked for the rest.
 ///
 /// Asking the registry wakes one of its threads and is answered by waking the worker, which takes
 /// longer than reading a key. So the registry is asked for several at once: for eight as soon as
@@ -12,10 +12,10 @@ final class LookUpQueue {
     private let registry: any Registry
     private let mailbox: Mailbox<WorkerMessage>
     private var waiting: [KeyQuestion] = []
-    /// Those that the registry is just being asked for.
+    /// The questions that the registry is being asked.
     private var asked: [KeyQuestion] = []
     private var turnEnd: TurnEndHook?
-    /// Takes the answers that are at hand; the others come by the mailbox.
+    /// Takes the answers that are at hand; the others come through the mailbox.
     var answered: (KeyQuestion, Result<KeyRecord?, StoreError>) -> Void = { _, _ in }
 
     init(_ registry: any Registry, loop: EventLoop, mailbox: Mailbox<WorkerMessage>) {
@@ -24,7 +24,8 @@ final class LookUpQueue {
         turnEnd = TurnEndHook(loop: loop, stage: .ask) { [unowned self] in ask() }
     }
 
-    /// Has the key looked up soon: at the latest when the turn ends, but never within this call.
+    /// Has the key looked up soon: at the latest at the end of the turn, but never within this
+    /// call.
     func add(_ question: KeyQuestion) {
         waiting.append(question)
         if waiting.count >= Self.askedCountMax, !registry.hasKeysAtHand {
@@ -48,7 +49,7 @@ final class LookUpQueue {
         asked.removeAll(keepingCapacity: true)
     }
 
-    /// Asks the registry, whose answers come by the mailbox.
+    /// Asks the registry, whose answers come through the mailbox.
     private func askElsewhere(_ questions: some Sequence<KeyQuestion>) {
         let mailbox = mailbox
         let lookUps = questions.map { question in
@@ -59,7 +60,7 @@ final class LookUpQueue {
         if !lookUps.isEmpty { registry.find(lookUps) }
     }
 
-    /// The first one waits for the heads of the others, some 10 us each, and for what else comes
-    /// between them: a turn has at most 64 callbacks.
+    /// The number of keys that are asked for at once. The first waits for the heads of the others,
+    /// some 10 us each, and for the work between them: a turn has at most 64 callbacks.
     private static let askedCountMax = 8
 }

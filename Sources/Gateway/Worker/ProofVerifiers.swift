@@ -2,10 +2,10 @@ import GatewayTokens
 
 /// The verifiers of one worker's proofs.
 struct ProofVerifiers: ~Copyable {
-    /// Assertions, when the turn ends that brought them.
+    /// Verifies assertions at the end of the turn in which they came.
     let queue: SignatureQueue
     var tokens = AuthenticTokens()
 
-    /// Another site's tokens may have other keys.
+    /// Forgets verified tokens, because another site may have other keys for them.
     mutating func siteWasReplaced() { tokens.removeAll() }
 }

@@ -4,20 +4,21 @@ import EventLoop
 import KeyStore
 import Policy
 
-/// The assertions of one turn of a worker's loop, whose signatures are verified when it ends: first
-/// those of eight requests, together where a library can, then what each of them does next.
+/// The assertions of one turn of a worker's loop, whose signatures are verified when it ends. First
+/// eight signatures are verified, together if a library can, then each of the eight requests goes
+/// on.
 ///
-/// OpenSSL's arithmetic drives the gateway's own code and the kernel's out of the processor's first
-/// cache, which so happens once for eight requests. Nothing that goes upstream waits longer: eight
-/// leave together in any case (``Outbox``), and there is no timer.
+/// OpenSSL's arithmetic drives the code of the gateway and of the kernel out of the processor's
+/// first cache. This way that happens once for eight requests. No request leaves later for it:
+/// eight leave together in any case (``Outbox``), and there is no timer.
 final class SignatureQueue {
     private let meter: WorkerMeter
     private let log: WorkerLog
     private let library: MultiBufferLibrary?
     private var batch: AssertionBatch
-    /// Those of ``batch``, in its order.
+    /// The exchanges of ``batch``, in its order.
     private var waiting: [Waiting] = []
-    /// Those of the turn that ends.
+    /// The exchanges of the turn that ends.
     private var ending: [Waiting] = []
     /// The results of some of them.
     private var outcomes: [AssertionBatch.Outcome] = []
@@ -25,10 +26,10 @@ final class SignatureQueue {
 
     private struct Waiting {
         let exchange: Exchange
-        /// The exchange has another one once it is another request's.
+        /// The exchange's number, which changes when it is used for another request.
         let number: UInt64
 
-        /// The exchange has ended without its verdict.
+        /// True if the exchange has ended without its verdict.
         var isLeft: Bool { exchange.number != number }
     }
 
@@ -42,8 +43,8 @@ final class SignatureQueue {
         turnEnd = TurnEndHook(loop: loop, stage: .work) { [unowned self] in verify() }
     }
 
-    /// Takes the assertion of `exchange`, which hears of it at the end of the turn. What can be
-    /// refused without its signature is refused at once.
+    /// Takes the assertion of `exchange`, which gets the verdict at the end of the turn. An
+    /// assertion that can be refused without its signature is refused at once.
     func add(
         _ exchange: Exchange, _ evidence: borrowing Evidence, _ key: CachedKey, _ app: AppIdentity
     ) throws(AssertionFailure) {
@@ -55,7 +56,7 @@ final class SignatureQueue {
     }
 
     private func verify() {
-        // Those that come meanwhile wait for the next turn.
+        // Assertions that come meanwhile wait for the next turn.
         swap(&waiting, &ending)
         dropLeft()
         var first = 0
@@ -68,7 +69,7 @@ final class SignatureQueue {
                 waiting.exchange.assertions.signatureWasChecked(outcomes[index])
             }
             first += outcomes.count
-            // Not all at once: of the few that there are, that costs more.
+            // One by one: there are few, and removing all at once costs more.
             while !outcomes.isEmpty { outcomes.removeLast() }
         }
         while !ending.isEmpty { ending.removeLast() }
@@ -78,7 +79,7 @@ final class SignatureQueue {
         }
     }
 
-    /// Forgets those whose clients have left: no signature is checked for them.
+    /// Forgets assertions whose clients have left: their signatures are not checked.
     private func dropLeft() {
         var hasLeft = false
         for waiting in ending where waiting.isLeft || waiting.exchange.intake.endIfClientLeft() {
@@ -86,7 +87,7 @@ final class SignatureQueue {
         }
         guard hasLeft else { return }
         let all = ending
-        // Behind them are those of the next turn.
+        // Behind them are the assertions of the next turn.
         batch.keep { $0 >= all.count || !all[$0].isLeft }
         ending.removeAll { $0.isLeft }
     }

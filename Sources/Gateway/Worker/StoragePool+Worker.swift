@@ -1,12 +1,12 @@
 import Bytes
 
-/// The storage of a worker's connections, and of bodies that are held back.
+/// The storage of a worker's connections, and of held bodies.
 extension StoragePool {
-    /// What one read takes at most: 16 KiB holds nearly every request whole.
+    /// The most bytes of one read: 16 KiB holds nearly every request completely.
     static let smallByteCount = 16 * 1024
-    /// 4 MiB at most: more connections than this rarely work at once.
+    /// The most pieces that are kept, 4 MiB: more connections than this rarely work at once.
     private static let smallKeptCountMax = 256
-    /// 4.75 MiB at most, for connections and bodies together.
+    /// The most larger pieces that are kept, 4.75 MiB, for connections and bodies together.
     private static let largerKeptCountMax = 16
 
     /// The largest piece is what one read or write of a large answer takes (64 KiB), and a frame
@@ -19,8 +19,8 @@ extension StoragePool {
 
     static func ofBodies() -> StoragePool? { pieces(ofKibibytes: [64, 32, 16]) }
 
-    /// Each piece is at most twice as large as the next smaller one: what does not go on holds
-    /// little more than twice its bytes, once it fills the smallest piece.
+    /// Each piece is at most twice as large as the next smaller one, so that a body that stops
+    /// growing holds little more than twice its bytes, once it fills the smallest piece.
     private static func pieces(ofKibibytes sizes: [Int]) -> StoragePool? {
         sizes.reduce(nil) { larger, kibibytes in
             StoragePool(

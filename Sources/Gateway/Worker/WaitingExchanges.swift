@@ -1,6 +1,7 @@
 import EventLoop
 
-/// The exchanges of a worker that wait for a store's answer, by the numbers that they had then.
+/// The exchanges of a worker that wait for a store's answer, by the numbers that they had when they
+/// began to wait.
 final class WaitingExchanges {
     private final class Wait: DeadlineHandler {
         let exchange: Exchange
@@ -34,7 +35,7 @@ final class WaitingExchanges {
 
     var count: Int { waits.count }
 
-    /// `nanoseconds`: how long the registry may take; nil for a store that keeps its own time.
+    /// `nanoseconds`: the time for the registry's answer; nil for a store that keeps its own time.
     func insert(_ exchange: Exchange, withinNanoseconds nanoseconds: UInt64?) {
         waits[exchange.number] = Wait(exchange, owner: self, nanoseconds: nanoseconds)
     }
@@ -45,13 +46,13 @@ final class WaitingExchanges {
         waits[number].map { $0.operation == operation } ?? false
     }
 
-    /// The exchange that waits for this under `number`, once; nil if it was answered, its time was
-    /// over, or it has ended meanwhile and serves another request.
+    /// Returns, once, the exchange that waits for this answer under `number`. Nil if it was
+    /// answered, if its time was over, or if it has ended meanwhile and serves another request.
     ///
-    /// One that went on without an answer may wait for another one by now: what comes late is not
-    /// that.
+    /// An exchange that went on without an answer may wait for another one by now, which must not
+    /// be mixed up with a late one.
     ///
-    /// - Parameter operation: nil for what no store answers.
+    /// - Parameter operation: nil for an answer that no store gives.
     func take(_ number: UInt64, for operation: StoreOperation?) -> Exchange? {
         guard contains(number, for: operation), let wait = waits.removeValue(forKey: number)
         else { return nil }
@@ -63,7 +64,7 @@ final class WaitingExchanges {
         return wait.exchange.number == number ? wait.exchange : nil
     }
 
-    /// The answer of a counter store, which may come within the call; else nil, and `later` is
+    /// The answer of a counter store, if it comes within the call. Otherwise nil, and `later` is
     /// called with it if the exchange still waits.
     func answer<Answer>(
         for exchange: Exchange, as awaited: Awaited,

@@ -1,9 +1,9 @@
 import KeyStore
 
-/// What operators' programs ask of the registry, which other threads do.
+/// Calls of operators' programs on the registry, which other threads carry out.
 extension Worker {
-    /// False if as many calls are under way as may be. Whatever becomes of the client, the event
-    /// log has what was done.
+    /// Has a call carried out. False if too many calls are under way. The event log has the result
+    /// even if the client leaves.
     func administer(
         _ body: @escaping @Sendable () -> AdministrationAnswer, for exchange: Exchange
     ) -> Bool {
@@ -17,7 +17,7 @@ extension Worker {
         return hasBegun
     }
 
-    /// Enters what was done elsewhere in the audit log, soon.
+    /// Enters an action that was done elsewhere in the audit log, soon.
     func note(_ body: @escaping @Sendable () -> AdministrationAnswer) {
         let isTaken = desk.runLater(body) { [unowned self] answer in
             if let failure = answer.failure { log.repeatedEvent("admin_api_failed", failure) }

@@ -4,13 +4,14 @@ import GatewayTokens
 import KeyStore
 
 extension Worker {
-    /// A fresh challenge, nil while the counter store has never been reached.
+    /// A fresh challenge; nil as long as the counter store was never reached.
     func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> Challenge? {
         let id = random.bytes16()
         let now: StoreMoment
         switch purpose {
         case .attestation:
-            // Spent in the registry, once forever: gateways need no clock in common but the day's.
+            // Spent in the registry, once forever: gateways need no common clock but the time of
+            // day.
             now = StoreMoment(incarnation: Incarnation(0), milliseconds: wallMilliseconds)
         case .assertion:
             guard let current = counters.sealingMoment(keyID: keyID, challenge: id) else {
@@ -25,7 +26,7 @@ extension Worker {
             id: id, keyID: keyID)
     }
 
-    /// Appends what the app is given of a challenge.
+    /// Appends the text of a challenge for the app.
     func seal(_ challenge: Challenge, into output: inout ByteBuffer) {
         site.sealer.seal(challenge, into: &output)
     }

@@ -6,9 +6,9 @@ import Judgement
 import KeyStore
 import Settings
 
-/// Questions about devices, which the control thread puts to Apple.
+/// Questions about devices, which the control thread asks Apple.
 extension Worker {
-    /// The exchange waits for the reply. Apple's services have time-outs of their own.
+    /// Asks Apple; the exchange waits for the reply. Apple's services have time-outs of their own.
     func ask(_ kind: DeviceQuestion.Kind, _ token: String, for exchange: Exchange) throws(Refusal) {
         let number = exchange.number
         let mailbox = mailbox
@@ -21,7 +21,8 @@ extension Worker {
         wait(exchange, for: .device)
     }
 
-    /// The exchange goes on when the registry has kept what Apple says, or its time is over.
+    /// Has the registry keep Apple's bits. The exchange goes on when that is done, or when its time
+    /// is over.
     func keep(
         _ bits: DeviceBits, of keyID: KeyID, for exchange: Exchange
     ) throws(Refusal) {
@@ -31,8 +32,8 @@ extension Worker {
         registry.keep(bits, of: keyID) { result in _ = mailbox.post(.bitsKept(number, result)) }
     }
 
-    /// Whether the token was accepted before, or nil if the exchange will be resumed with that. A
-    /// store that does not answer knows of none.
+    /// True if the token was accepted before; nil if the exchange will be resumed with the answer.
+    /// A store that does not answer counts as knowing no token.
     func lookUpToken(for exchange: Exchange, _ id: Bytes16) -> Bool? {
         let life = tokenMemory(exchange)
         return waiting.answer(for: exchange, as: .tokenLookup) {

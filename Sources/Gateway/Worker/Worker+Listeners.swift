@@ -1,7 +1,7 @@
 import EventLoop
 import Settings
 
-/// The listening sockets of a worker, and what a reload makes of them and of their connections.
+/// The listening sockets of a worker, and the effect of a reload on them and on their connections.
 extension Worker {
     func open(_ listeners: [BoundListener]) {
         // A listener opened now would keep the drain from ending.
@@ -18,7 +18,7 @@ extension Worker {
     /// Takes every listener of another configuration.
     func take(_ listeners: [BoundListener]) {
         let contexts = listeners.map(\.context)
-        // A unix socket comes anew if its file was lost, and the old one with it.
+        // If the file of a unix socket was lost, a new socket comes, and the old one is closed.
         let renewed = listeners.filter { $0.isOpen && $0.context.bind.isUnix }.map(\.context.bind)
         for acceptor in acceptors {
             let bind = acceptor.context.bind
@@ -36,7 +36,7 @@ extension Worker {
         resumeAccepting()
     }
 
-    /// Connections keep nothing of the trust that their listener had.
+    /// Applies the new settings to connections, which keep no trust that their listener had before.
     private func followListeners(_ contexts: [ListenerContext]) {
         var changes: [ObjectIdentifier: ListenerChange] = [:]
         for connection in clients {

@@ -15,7 +15,7 @@ extension Worker {
         waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
     }
 
-    /// Whether the registry has just said that it does not know the key.
+    /// True if the registry has just said that it does not know the key.
     func isUnknown(_ keyID: KeyID) -> Bool {
         remembersUnknownKeys && hub.unknownKeys.contains(keyID, at: loop.now)
     }
@@ -44,9 +44,9 @@ extension Worker {
 
     func keyWasLookedUp(_ question: KeyQuestion, _ result: Result<KeyRecord?, StoreError>) {
         let number = question.number
-        // Whatever becomes of the answer: the registry is there.
+        // Whatever the answer is, the registry is there.
         if case .success = result { registryAnsweredAt = loop.now }
-        // A record read before a change that was heard of meanwhile may be that key's old one, and
+        // A record that was read before a change that was heard of meanwhile may be outdated, and
         // nothing would ever drop it from the cache.
         guard !changes.hasChanged(question.keyID, since: question.changeCount) else {
             if waiting.contains(number, for: .find) { find(question.keyID, for: number) }
@@ -61,7 +61,7 @@ extension Worker {
             waiting.take(number, for: .find)?.prover.keyWasLookedUp(.failure(error), asOf: 0)
             return
         }
-        // Unknown keys are not cached: strangers must not push out the known.
+        // Unknown keys are not cached, so that strangers cannot push out known ones.
         var cached: CachedKey?
         if let record {
             // A record whose floor was raised meanwhile is good for this request, which says how

@@ -6,10 +6,11 @@ import KeyStore
 /// Signals that gateways with one counter store count together: each tells the others what it has
 /// seen, and hears what they have seen. No request waits for it.
 extension Worker {
-    /// Nanoseconds since 1970: windows begin at the same time on every gateway.
+    /// The time for windows, in nanoseconds since 1970, so that they begin at the same time on
+    /// every gateway.
     var signalTime: UInt64 { UInt64(max(0, wallMilliseconds)) &* 1_000_000 }
 
-    /// Counts what `event` is of `subject`, here and with the others.
+    /// Counts `event` for `subject`, here and together with the other gateways.
     func count(
         _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule, _ site: Site
     ) -> TallyChange {
@@ -19,8 +20,8 @@ extension Worker {
         return change
     }
 
-    /// Counts a counter that was accepted. Where others accept some of them, only all together tell
-    /// which are missing. Nil if they will tell.
+    /// Counts an accepted counter. If other gateways accept some counters of the key, only all
+    /// together can tell which are missing. Nil if their answer will come.
     func count(
         accepted counter: UInt32, of keyID: KeyID, _ rule: SiteSignals.Rule, _ site: Site
     ) -> TallyChange? {

@@ -3,9 +3,10 @@ import EventLoop
 import Judgement
 import KeyStore
 
-/// The users of keys: asked of the registry, and told to it.
+/// Asks the registry for the users of keys, and tells it new uses.
 extension Worker {
-    /// The exchange goes on when the registry has answered, or its time is over.
+    /// Asks for the key's user. The exchange goes on when the registry has answered, or its time is
+    /// over.
     func lookUpUser(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
         guard let rules = exchange.site.signals else { return }
         try waitForRegistry(exchange, for: .user)
@@ -51,7 +52,7 @@ extension Worker {
         case .failure(let error): return log.repeatedEvent("registry_failed", error.description)
         }
         hub.signals.remember(keys, of: sighting.keyID, now: signalTime)
-        // The key is new for the user where it was first seen just now.
+        // The key is new for the user if it was first seen just now.
         guard let keys, keys.firstSeen == sighting.milliseconds, keys.hasEarlierKey else { return }
         meter.add(.newUserKeys)
         let name = site.logName(of: sighting.keyID)

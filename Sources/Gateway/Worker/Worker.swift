@@ -8,8 +8,9 @@ import Policy
 import Settings
 import TLS
 
-/// Everything one data-plane thread owns: its loop, connections, pools, caches and counters. Shares
-/// nothing; other threads reach it through its mailbox. What it owns holds it until ``end()``.
+/// The state that one data-plane thread owns: its loop, connections, pools, caches and counters. It
+/// is not shared; other threads reach it through its mailbox. Its parts hold references to it until
+/// ``end()``.
 final class Worker {
     let index: Int
     let loop: EventLoop
@@ -35,7 +36,7 @@ final class Worker {
     /// The number of the last news of floors that the cache has taken up.
     private(set) var floorNewsNumber: UInt64 = 0
     let waiting: WaitingExchanges
-    /// When the registry has last answered a look-up.
+    /// The time at which the registry has last answered a look-up.
     var registryAnsweredAt = MonotonicInstant(nanoseconds: 0)
     private(set) var changes = KeyChanges()
     private var receiver: MailboxReceiver<WorkerMessage>?
@@ -88,7 +89,7 @@ final class Worker {
         end()
     }
 
-    /// Lets go of whatever holds the worker, which is of no use any more.
+    /// Releases everything that holds the worker, which is not needed any more.
     func end() {
         acceptors = []
         connections = ConnectionTable()
@@ -194,7 +195,7 @@ final class Worker {
         hub.floors.note(keyID, counter, now: monotonicMilliseconds)
     }
 
-    /// The exchange waits for what keeps a time of its own.
+    /// The exchange waits for a reply that has its own time limit.
     func wait(_ exchange: Exchange, for reply: Awaited) {
         exchange.awaited = reply
         waiting.insert(exchange, withinNanoseconds: nil)
@@ -209,7 +210,7 @@ final class Worker {
 
     // MARK: ids and times
 
-    /// Milliseconds of the clock that is never set.
+    /// Milliseconds of the monotonic clock.
     var monotonicMilliseconds: Int64 { loop.now.milliseconds }
 
     /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -237,7 +238,7 @@ final class Worker {
 
     var mayAccept: Bool { connections.count < site.settings.limits.connectionCountMax }
 
-    /// A connection goes on in another protocol.
+    /// A connection continues as another object, with another protocol.
     func replace(_ connection: any ClientConnection, with next: any ClientConnection) {
         next.slot = connection.slot
         next.quotaPlace = connection.quotaPlace
@@ -267,7 +268,7 @@ final class Worker {
         pools.pool(for: site, upstream: index)
     }
 
-    /// Names have come to stand for other addresses.
+    /// Takes new addresses, because names have come to stand for others.
     private func takeServers() {
         pools.takeServers()
         duties.healthChecker?.update()
@@ -281,7 +282,7 @@ final class Worker {
         // An idle exchange would keep the old site, and its keys.
         for exchange in exchanges.free { exchange.site = update.site }
         verifiers.siteWasReplaced()
-        // What is known of keys outlives a reload that does not concern them.
+        // Knowledge about keys outlives a reload that does not concern it.
         let apps = update.site.settings.apps.map(\.id)
         if apps != keyCache.apps { keyCache.replaceApps(apps) }
         updateCounters(update.site.settings.counters)
@@ -292,11 +293,11 @@ final class Worker {
     }
 
     var isDraining: Bool { ending.isDraining }
-    /// Whether the time for a drain is over: who is still served is cut off.
+    /// True if the time for a drain is over: remaining connections are cut off.
     var isCuttingOff: Bool { ending.isCuttingOff }
     var isHandingOver: Bool { ending.isHandingOver }
 
-    /// Whether connections end with their next answer.
+    /// True if connections end with their next answer.
     var endsConnections: Bool { isDraining || ending.isRetiring }
 
     private func handOver(to kept: KeptListeners) {
@@ -321,7 +322,7 @@ final class Worker {
         }
         timer.schedule(after: limit)
         ending.drainDeadline = timer
-        // Those of a worker that hands over have had their time while it retired.
+        // The tunnels of a worker that hands over have had their time while it retired.
         endTunnels(after: isHandingOver ? .zero : site.settings.timeouts.tunnelDrain)
         stopIfDrained()
     }
@@ -337,20 +338,20 @@ final class Worker {
     private func stopIfDrained() { if connections.count == 0 { loop.stop() } }
 }
 
-/// The parts that one thread alone has.
+/// The parts that only one thread has.
 private struct OwnDuties {
-    /// The control thread's.
+    /// Only on the control thread.
     var healthChecker: HealthChecker?
-    /// The admin thread's.
+    /// Only on the admin thread.
     var desk: AdministrationDesk?
 }
 
-/// How far a worker is on its way to its end.
+/// The progress of a worker towards its end.
 private struct WorkerEnding {
     var isDraining = false
-    /// The time for a drain is over.
+    /// True once the time for a drain is over.
     var isCuttingOff = false
-    /// Its listeners wait for the next program: nothing is refused, also in what it has accepted.
+    /// True if its listeners wait for the next program: no accepted connection is refused.
     var isHandingOver = false
     var isRetiring = false
     var drainDeadline: Timer?
@@ -361,6 +362,6 @@ private struct WorkerEnding {
 private enum CounterReply {
     case awaited
     case came(CounterVerdict)
-    /// Its exchange waits for it.
+    /// The reply comes later; its exchange waits for it.
     case late
 }

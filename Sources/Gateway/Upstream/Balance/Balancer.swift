@@ -1,6 +1,6 @@
 import Settings
 
-/// Chooses the server of a request. A value: it knows the servers by their loads alone.
+/// Chooses the server of a request. A value: it knows the servers only by their loads.
 struct Balancer {
     let policy: BalancePolicy
     /// The credits of smooth weighted round robin, by index.
@@ -10,8 +10,8 @@ struct Balancer {
 
     /// The index of the server to use; nil if none is usable or all have been `tried`.
     ///
-    /// Backups are asked if no other server can be. `key` is the hash of whom the request is from,
-    /// for ``BalancePolicy/hashKey``.
+    /// Backups are used only if no other server can be. `key` is the hash of the sender of the
+    /// request, for ``BalancePolicy/hashKey``.
     mutating func next(_ servers: [ServerLoad], key: UInt64, tried: [Int] = []) -> Int? {
         if credits.count != servers.count {
             credits = [Int](repeating: 0, count: servers.count)
@@ -38,8 +38,9 @@ struct Balancer {
         }
     }
 
-    /// Smooth weighted round robin, as nginx has it: each server earns its weight, the richest is
-    /// taken and pays what all have earned. So {5, 1, 1} gives a a b a c a a, not a a a a a b c.
+    /// Smooth weighted round robin, as in nginx: each server earns its weight, the one with the
+    /// most is taken and pays what all have earned. So {5, 1, 1} gives a a b a c a a, not a a a a a
+    /// b c.
     private mutating func inTurn(
         _ servers: [ServerLoad], where mayTake: (Int) -> Bool
     ) -> Int? {
@@ -67,13 +68,13 @@ struct Balancer {
         return least
     }
 
-    /// Whether `left` has fewer requests than `right` for each unit of weight.
+    /// True if `left` has fewer requests than `right` for each unit of weight.
     private static func isLessLoaded(_ left: ServerLoad, than right: ServerLoad) -> Bool {
         left.activeCount * right.weight < right.activeCount * left.weight
     }
 
     /// Weighted rendezvous hashing: each server draws a number from the key and its own identity,
-    /// the best draw wins. A server that goes takes along no key but its own, and a change of its
+    /// and the highest number wins. A server that goes only moves its own keys, and a change of its
     /// weight moves keys only to it or away from it (`docs/decisions/0012`).
     private func highest(
         _ servers: [ServerLoad], key: UInt64, where mayTake: (Int) -> Bool

@@ -1,12 +1,12 @@
 import EventLoop
 import Settings
 
-/// Which servers of an upstream are left out for a while, judged by the requests they failed.
+/// Leaves servers of an upstream out for a while, by the requests that they failed.
 ///
 /// A server that fails `failureCount` times in a row within `window` is ejected for `time`. When
-/// that has passed one request tries it again: its success brings the server back, its failure
-/// ejects it for twice as long, up to `timeMax`. At most `sharePercent` of the servers, and always
-/// at most all but one, are out at once. A value; times are nanoseconds of one clock.
+/// that has passed one request tries it again: a success brings the server back, a failure ejects
+/// it for twice as long, up to `timeMax`. At most `sharePercent` of the servers, and always at most
+/// all but one, are out at once. A value; times are nanoseconds of one clock.
 struct Ejection {
     enum Change: Equatable {
         case ejected(nanoseconds: UInt64)
@@ -16,9 +16,9 @@ struct Ejection {
     private struct Server {
         var failureCount = 0
         var firstFailureAt: UInt64 = 0
-        /// 0 where it is in.
+        /// The time until which it is ejected; 0 if it is not.
         var ejectedUntil: UInt64 = 0
-        /// How often in a row: each doubles the time.
+        /// The number of ejections in a row; each doubles the time.
         var ejectionCount = 0
     }
 
@@ -36,7 +36,7 @@ struct Ejection {
         servers = Array(repeating: Server(), count: serverCount)
     }
 
-    /// The ejection of other servers by the same rules, each with what was known about it under its
+    /// The ejection of other servers by the same rules. Each keeps the state that it had under its
     /// old index.
     func carried(to oldIndexes: [Int?]) -> Ejection {
         var carried = Ejection(settings, serverCount: oldIndexes.count)
@@ -46,18 +46,18 @@ struct Ejection {
         return carried
     }
 
-    /// When the server may be tried again; 0 where it was never out.
+    /// The time at which the server may be tried again; 0 if it was never ejected.
     func ejectedUntil(_ index: Int) -> UInt64 { servers[index].ejectedUntil }
 
-    /// Whether a success has something to put right.
+    /// True if a success changes nothing.
     func isClean(_ index: Int) -> Bool {
         servers[index].failureCount == 0 && servers[index].ejectedUntil == 0
     }
 
-    /// A request failed for a reason that lies with the server.
+    /// A request failed by the server's fault.
     mutating func failed(_ index: Int, now: UInt64) -> Change? {
         if servers[index].ejectedUntil > 0 {
-            // One of those under way when it was ejected says nothing new.
+            // A request that was under way when the server was ejected says nothing new.
             guard now >= servers[index].ejectedUntil || servers[index].failureCount == 0 else {
                 return nil
             }
@@ -80,15 +80,16 @@ struct Ejection {
             servers[index].failureCount = 0
             return nil
         }
-        // Answers to what was under way when it was ejected do not bring it back: the trial does.
+        // Answers to requests that were under way at the ejection do not bring it back; the trial
+        // does.
         guard servers[index].failureCount == 0 else { return nil }
         servers[index].ejectedUntil = 0
         servers[index].ejectionCount = 0
         return .returned
     }
 
-    /// Whether this request is the one that tries a server whose time is over. Until its outcome is
-    /// known no other does, for as long as the shortest ejection.
+    /// True if this request is the one that tries a server whose time is over. Until its outcome is
+    /// known, no other request does, for as long as the shortest ejection.
     mutating func beginTrial(_ index: Int, now: UInt64) -> Bool {
         guard servers[index].ejectedUntil > 0, now >= servers[index].ejectedUntil else {
             return false
@@ -110,7 +111,7 @@ struct Ejection {
         let nanoseconds = isTooLong ? timeMax : min(grown, timeMax)
         servers[index].ejectionCount += 1
         servers[index].ejectedUntil = now + nanoseconds
-        // Not zero: zero stands for a trial under way.
+        // Not zero, because zero stands for a trial under way.
         servers[index].failureCount = settings.failureCount
         return .ejected(nanoseconds: nanoseconds)
     }

@@ -1,7 +1,7 @@
 import Settings
 
-/// The sum of a server's active checks: `falls` failures in a row take it down, `rises` successes
-/// in a row bring it up again.
+/// The verdict of a server's active checks: `falls` failures in a row take it down, and `rises`
+/// successes in a row bring it up again.
 struct HealthTally {
     private(set) var isUp = true
     private var contraryCount = 0

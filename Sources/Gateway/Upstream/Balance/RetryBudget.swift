@@ -1,22 +1,22 @@
-/// How many retries an upstream bears: a share of its requests and a few a second besides, so that
-/// retries cannot multiply the load of servers that are failing under it (as Finagle does).
+/// The number of retries that an upstream can bear: a share of its requests and a few a second
+/// besides, so that retries cannot multiply the load of failing servers (as in Finagle).
 struct RetryBudget {
-    /// Hundredths of a retry that each request pays in.
+    /// The hundredths of a retry that each request adds.
     private let percent: Int
-    /// In hundredths.
+    /// The balance in hundredths of a retry.
     private var balance = 0
     private var reserve = Self.reserveMax
     private var refilledAt: UInt64 = 0
 
     init(percent: Int) { self.percent = percent }
 
-    /// A request was made.
+    /// Adds the share of a request.
     mutating func deposit() {
         let sum = balance + percent
         balance = sum < Self.balanceMax ? sum : Self.balanceMax
     }
 
-    /// Whether one more retry is in the budget; it is taken out. `now` in nanoseconds.
+    /// Takes one retry out. False if the budget has none. `now` in nanoseconds.
     mutating func withdraw(now: UInt64) -> Bool {
         guard percent > 0 else { return false }
         if balance >= 100 {
@@ -36,9 +36,9 @@ struct RetryBudget {
         return true
     }
 
-    /// A hundred retries: what a burst may take at once.
+    /// The highest balance, a hundred retries: a burst may take them at once.
     static let balanceMax = 100 * 100
-    /// A second's worth, for upstreams with few requests.
+    /// The highest reserve: the retries of a second, for upstreams with few requests.
     static let reserveMax = 10
     static let nanosecondsPerReserved: UInt64 = 100_000_000
 }

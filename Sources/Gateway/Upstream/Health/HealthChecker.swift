@@ -1,7 +1,7 @@
 import Settings
 
-/// Checks every server of the upstreams that ask for it; owned by the control thread's worker, so
-/// that a process checks each server once, however many workers it has.
+/// Checks every server of the upstreams that ask for it. It belongs to the control thread's worker,
+/// so that a process checks each server once, however many workers it has.
 final class HealthChecker {
     private let host: any UpstreamHost
     private var probes: [HealthProbe] = []

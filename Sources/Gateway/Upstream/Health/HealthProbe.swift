@@ -4,15 +4,15 @@ import HTTP
 import Judgement
 import Settings
 
-/// The health checks of one server: requests of the gateway's own, one after the other, on the
-/// control thread. They go the way of every request, so what they prove is what requests need.
+/// The health checks of one server: the gateway's own requests, one after another, on the control
+/// thread. They take the way of every request, so they prove what requests need.
 final class HealthProbe: UpstreamRequest {
     private let host: any UpstreamHost
     let upstream: String
     let settings: HealthCheckSettings
     let server: ServerState
     private var tally: HealthTally
-    /// What the request is on its way by.
+    /// The connection or stream of the present request.
     private var connection: (any RequestSink)?
     private var head: [UInt8] = []
     private(set) var sentAt = MonotonicInstant(nanoseconds: 0)
@@ -35,7 +35,7 @@ final class HealthProbe: UpstreamRequest {
         scheduleNext(after: 0.0...1.0)
     }
 
-    /// No check of this server from now on; what they said is forgotten.
+    /// Ends the checks of this server, and forgets their results.
     func stop() {
         timer = nil
         limit = nil
@@ -77,14 +77,14 @@ final class HealthProbe: UpstreamRequest {
         conclude("no answer in time")
     }
 
-    /// The check said nothing of the server.
+    /// Ends a check without a result about the server.
     private func skip() {
         connection = nil
         limit?.cancel()
         scheduleNext(after: 0.9...1.1)
     }
 
-    /// `fault` is nil for a check that passed.
+    /// Ends a check. `fault` is nil if it passed.
     private func conclude(_ fault: String?) {
         limit?.cancel()
         scheduleNext(after: 0.9...1.1)
@@ -126,7 +126,7 @@ final class HealthProbe: UpstreamRequest {
     func upstreamFailed(
         _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool
     ) {
-        // That the gateway has no descriptor left says nothing of the server.
+        // A gateway without a free descriptor says nothing about the server.
         guard failure != .exhausted else { return skip() }
         connection = nil
         conclude(failure.text)
