@@ -4,8 +4,8 @@ extension Certificate {
     /// The most certificates that a PEM file of roots may hold.
     public static let pemCertificateCountMax = 64
 
-    /// The certificates of a PEM file (RFC 7468), at least one; text between them is ignored, any
-    /// other kind of block is refused.
+    /// Parses the certificates of a PEM file (RFC 7468), at least one. Text between them is
+    /// ignored, and any other kind of block is refused.
     public static func parsePEM(_ text: [UInt8]) throws(CryptoError) -> [Certificate] {
         ErrorQueue.clear()
         guard text.count <= pemCertificateCountMax * 2 * byteCountMax else {
@@ -26,7 +26,7 @@ extension Certificate {
         return certificates
     }
 
-    /// The next block; nil when only text is left.
+    /// The next block; nil if only text is left.
     private static func nextBlock(
         _ bio: borrowing MemoryBIO
     ) throws(CryptoError) -> (name: String, contents: [UInt8])? {

@@ -1,22 +1,23 @@
 public import Bytes
 import COpenSSL
 
-/// An X.509 certificate (RFC 5280) in DER, read but not trusted: that is ``CertificateChain``'s.
+/// An X.509 certificate (RFC 5280) in DER, parsed but not trusted; ``CertificateChain`` decides
+/// about trust.
 ///
 /// Nothing changes it after `init`, and OpenSSL guards what it caches inside, so any number of
 /// threads may read one at the same time.
 @safe
 public final class Certificate: @unchecked Sendable {
     public let der: [UInt8]
-    /// SHA-256 of the DER, by which operators pin and compare.
+    /// SHA-256 of the DER, by which operators pin and compare certificates.
     public let fingerprint: Bytes32
     /// The public key, or nil unless it is an uncompressed point on the named curve P-256.
     public let publicKey: P256PublicKey?
     /// The curve of the public key, or nil unless that is P-256 or P-384.
     public let curve: ECPrivateKey.Curve?
-    /// Seconds since 1970; the certificate is valid from this second...
+    /// The first second of the validity, in seconds since 1970.
     public let notBefore: Int64
-    /// ...to this one, both included.
+    /// The last second of the validity, in seconds since 1970.
     public let notAfter: Int64
     /// The algorithm of the issuer's signature, as a dotted decimal OID: `1.2.840.10045.4.3.2` is
     /// ecdsa-with-SHA256.
@@ -27,24 +28,24 @@ public final class Certificate: @unchecked Sendable {
     public let issuer: String
     /// The subject's only common name; nil if there is none or more than one.
     public let commonName: String?
-    /// Whether basic constraints say so; version 1 certificates never are.
+    /// True if the basic constraints say so; never for a certificate of version 1.
     public let isCA: Bool
-    /// How many intermediates may stand between this CA and a leaf, or nil for no limit.
+    /// The number of intermediates that may stand between this CA and a leaf; nil for no limit.
     public let pathLength: Int?
-    /// The extensions, in their order. No two have the same OID.
+    /// The extensions in their order. No two have the same OID.
     public let extensions: [CertificateExtension]
 
     private let owned: Owned
 
-    /// Apple's are under 1.5 KiB.
+    /// The most bytes of a certificate. Apple's are under 1.5 KiB.
     public static let byteCountMax = 16 * 1024
 
-    /// Reads exactly one certificate: BER that is not DER, and bytes behind it, are refused.
+    /// Parses exactly one certificate: BER that is not DER, and bytes behind it, are refused.
     public init(der: [UInt8]) throws(CryptoError) {
         ErrorQueue.clear()
         let owned = try Self.decode(der)
         let pointer = unsafe owned.pointer
-        // Makes OpenSSL read and cache the extensions that it knows, and fails if one is malformed.
+        // Makes OpenSSL parse and cache the extensions that it knows; fails if one is malformed.
         guard unsafe X509_check_purpose(pointer, -1, 0) == 1 else {
             throw .malformed(ErrorQueue.drain("certificate extensions"))
         }
@@ -69,7 +70,7 @@ public final class Certificate: @unchecked Sendable {
         self.owned = owned
     }
 
-    /// OpenSSL's object; keep the certificate alive while using it.
+    /// OpenSSL's object. Keep the certificate alive while using it.
     var handle: OpaquePointer { unsafe owned.pointer }
 
     /// The content of the OCTET STRING of the extension with this dotted decimal OID, or nil if
@@ -95,8 +96,8 @@ public final class Certificate: @unchecked Sendable {
             throw .malformed(ErrorQueue.drain("certificate"))
         }
         guard readCount == der.count else { throw .malformed("certificate: bytes behind it") }
-        // The reader takes BER, and gives what the issuer has signed back as it came, so that to
-        // compare what it writes finds BER around that alone.
+        // OpenSSL accepts BER, and re-encodes the part that the issuer has signed as it came. So
+        // comparing the encoding finds only BER outside of that part.
         guard DERForm.isStrict(der.span), try unsafe encode(owned.pointer) == der else {
             throw .malformed("certificate: not DER")
         }

@@ -1,18 +1,18 @@
 import COpenSSL
 
-/// Mints certificates, right and deliberately wrong ones: for simulated devices and tests.
+/// Makes certificates, correct and deliberately wrong ones, for simulated devices and tests.
 ///
-/// The extensions are exactly those given; an App Attest leaf has no key identifiers, for one.
+/// The extensions are exactly those given; an App Attest leaf, for example, has no key identifiers.
 public struct CertificateBuilder: Sendable {
     public enum Issuer: Sendable {
-        /// Self-signed, if its own key signs.
+        /// The certificate itself; it is self-signed if its own key signs.
         case itself
         case certificate(Certificate)
         /// An issuer's name without its certificate.
         case name(DistinguishedName)
     }
 
-    /// The digest that is signed with the key. The last case exists to be refused.
+    /// The digest that is signed. The last case exists to be refused.
     public enum Digest: Sendable {
         case sha256
         case sha384
@@ -26,7 +26,7 @@ public struct CertificateBuilder: Sendable {
     /// Seconds since 1970.
     public var notAfter: Int64
     public var extensions: [CertificateExtension]
-    /// Big-endian and positive.
+    /// The serial number, big-endian and positive.
     public var serialNumber: [UInt8] = [0x01] + RandomBytes.bytes(15)
 
     public init(
@@ -47,7 +47,7 @@ public struct CertificateBuilder: Sendable {
         try Certificate(der: der(issuer: issuer, signingKey: signingKey, digest: digest))
     }
 
-    /// Encodes the certificate in DER without reading it back, for certificates that
+    /// Encodes the certificate in DER without parsing it again, for certificates that
     /// ``Certificate`` refuses.
     public func der(
         issuer: Issuer, signingKey: ECPrivateKey, digest: Digest = .sha256

@@ -1,22 +1,23 @@
 import COpenSSL
 
-/// Builds and checks the path from a leaf to one of the roots that the caller trusts
-/// (RFC 5280 section 6).
+/// Builds and checks the path from a leaf to one of the roots that the caller trusts (RFC 5280
+/// section 6).
 ///
-/// The system's store has no part in it, nothing is fetched, and revocation is not asked: Apple
+/// The system's store is not used, nothing is fetched, and revocation is not checked: Apple
 /// publishes none for these certificates.
 public enum CertificateChain {
-    /// Apple's paths have one. Each may cost signature checks before the path is known to be good.
+    /// The most intermediates. Apple's paths have one. Each may cost signature checks before the
+    /// path is known to be good.
     public static let intermediateCountMax = 4
 
-    /// The path, leaf first, root last, if every check holds.
+    /// Returns the path, leaf first, root last, if every check holds.
     ///
-    /// `seconds` since 1970 is the time asked for; `skewSeconds` widens each certificate's validity
-    /// by as much at either end. The leaf must be signed with ecdsa-with-SHA256, the others with
+    /// `seconds` since 1970 is the time in question; `skewSeconds` widens each certificate's
+    /// validity at either end. The leaf must be signed with ecdsa-with-SHA256, the others with
     /// ECDSA or RSA and SHA-2. All but the roots, which the caller has chosen, must have keys on
-    /// P-256 or P-384: that is looked at before any signature, for RSA with 16,384 bits and DSA
-    /// cost a hundred times as much to check. Whether the path is trusted is decided before its
-    /// dates: `expired` and `notYetValid` speak of a path that is genuine otherwise.
+    /// P-256 or P-384. This is checked before any signature, because RSA with 16,384 bits and DSA
+    /// cost a hundred times as much to verify. Trust in the path is decided before its dates:
+    /// `expired` and `notYetValid` mean a path that is genuine otherwise.
     @discardableResult
     public static func verify(
         leaf: Certificate, intermediates: [Certificate], roots: [Certificate], at seconds: Int64,
@@ -34,24 +35,26 @@ public enum CertificateChain {
         do throws(CertificateChainError) {
             try checkPath(path)
         } catch .untrusted where !isSigned(path) {
-            // OpenSSL discards a namesake whose key identifier differs before it tries the key.
+            // OpenSSL discards an issuer of the same name whose key identifier differs before it
+            // tries the key.
             throw .badSignature
         }
         for certificate in path { try period.check(certificate) }
         return path
     }
 
-    /// Issuer by issuer up to a root.
+    /// Finds the path, issuer by issuer up to a root.
     ///
-    /// Names only tell who may be the issuer; where several may, the signature decides. So neither
-    /// a namesake in the attestation nor a renewed root keeps the right one from being found.
+    /// Names only tell which certificate may be the issuer; if several may be, the signature
+    /// decides. So neither another certificate of the same name in the attestation nor a renewed
+    /// root hides the right one.
     private static func findPath(
         _ leaf: Certificate, _ intermediates: [Certificate], _ roots: [Certificate],
         _ period: Period
     ) throws(CertificateChainError) -> [Certificate] {
         var path = [leaf]
         var current = leaf
-        // Each turn adds a certificate that the path does not have: the loop ends.
+        // Each turn adds a certificate that the path does not have yet, so the loop ends.
         while !roots.contains(current) {
             guard !names(current, asIssuerOf: current) else { throw .untrusted }
             var candidates = (roots + intermediates).filter {
@@ -102,16 +105,17 @@ public enum CertificateChain {
                     : issuerAlgorithms.contains(certificate.signatureAlgorithm)
             else { throw .weakAlgorithm }
         }
-        // Without a purpose OpenSSL also lets version 1 certificates pass for CAs.
+        // Without a purpose OpenSSL also lets certificates of version 1 pass for CAs.
         guard path.dropFirst().allSatisfy(\.isCA) else { throw .notCA }
     }
 
-    /// OpenSSL's verification of exactly this path, but for the dates.
+    /// OpenSSL's verification of exactly this path, except for the dates.
     ///
-    /// Default flags: X509_V_FLAG_X509_STRICT refuses every genuine leaf (no key identifiers), a
-    /// purpose those with Apple's own extended key usage. CHECK_SS_SIGNATURE because a root with an
-    /// edited date and a broken self-signature circulates. POLICY_CHECK because OpenSSL otherwise
-    /// takes the constraints of RFC 5280 section 4.2.1.11, critical ones too, for handled.
+    /// Default flags: X509_V_FLAG_X509_STRICT refuses every genuine leaf (no key identifiers), and
+    /// a purpose refuses those with Apple's own extended key usage. CHECK_SS_SIGNATURE, because a
+    /// root with an edited date and a broken self-signature circulates. POLICY_CHECK, because
+    /// OpenSSL otherwise takes the constraints of RFC 5280 section 4.2.1.11, even critical ones,
+    /// for handled.
     private static func checkPath(_ path: [Certificate]) throws(CertificateChainError) {
         guard let root = path.last, let leaf = path.first,
             let store = unsafe Owned(X509_STORE_new(), freedBy: X509_STORE_free),
@@ -136,7 +140,7 @@ public enum CertificateChain {
         // one of OpenSSL, so it is not freed.
         guard unsafe X509_VERIFY_PARAM_add0_policy(parameters, OBJ_nid2obj(NID_any_policy)) == 1
         else { throw .other(ErrorQueue.drain("certificate policies")) }
-        // 112 bits: RSA from 2048, curves from 224.
+        // The security level of 112 bits: RSA from 2048, curves from 224.
         unsafe X509_VERIFY_PARAM_set_auth_level(parameters, 2)
         let verdict = unsafe X509_verify_cert(context.pointer)
         let code = unsafe X509_STORE_CTX_get_error(context.pointer)
@@ -165,7 +169,7 @@ public enum CertificateChain {
         }
     }
 
-    /// The time asked for, with its skew.
+    /// The time in question, with its skew.
     private struct Period {
         let seconds: Int64
         let skewSeconds: Int64

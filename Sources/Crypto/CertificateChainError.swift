@@ -1,23 +1,23 @@
-/// Why a certificate was not trusted.
+/// The reason why a certificate was not trusted.
 public enum CertificateChainError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A certificate of the path ended before the time asked for.
+    /// A certificate of the path ended before the time in question.
     case expired
-    /// A certificate of the path begins after the time asked for.
+    /// A certificate of the path begins after the time in question.
     case notYetValid
     /// The path ends at none of the given roots.
     case untrusted
-    /// A certificate was not signed by the one that it names as its issuer; a root's own signature
-    /// counts.
+    /// A certificate was not signed by the one that it names as its issuer; for a root, its own
+    /// signature counts.
     case badSignature
-    /// An issuer that is no CA, or whose key may not sign certificates.
+    /// An issuer is no CA, or its key may not sign certificates.
     case notCA
     /// The chain has more intermediates than a CA of the path allows.
     case pathLength
-    /// A signature algorithm other than those that Apple's chains use, or a key too short.
+    /// A signature algorithm is not one of those that Apple's chains use, or a key is too short.
     case weakAlgorithm
-    /// A key that is not on the named curve P-256 or P-384.
+    /// A key is not on the named curve P-256 or P-384.
     case otherKey
-    /// Anything else, in OpenSSL's words: an unknown critical extension, for one.
+    /// Any other reason in OpenSSL's words, such as an unknown critical extension.
     case other(String)
 
     public var description: String {

@@ -1,9 +1,10 @@
 public import Bytes
 import COpenSSL
 
-/// Comparisons whose duration tells nothing about where two secrets differ.
+/// Comparisons whose duration does not reveal at which place two secrets differ.
 public enum ConstantTime {
-    /// Different counts are told apart at once: a length is no secret here.
+    /// True if both are equal. Different counts are told apart at once, because a length is no
+    /// secret here.
     public static func equals(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe left.withUnsafeBufferPointer { left in

@@ -1,19 +1,19 @@
 import Bytes
 
-/// Whether bytes are DER (X.690 sections 10 and 11) all the way down, whatever they stand for.
+/// Checks that bytes are DER (X.690 sections 10 and 11) all the way down, whatever they mean.
 ///
-/// Tags and lengths in their shortest form, no indefinite length; sequences and sets of whole
-/// elements; strings in one piece; BOOLEAN 00 or FF, INTEGER and the arcs of OBJECT IDENTIFIER in
-/// their shortest form, NULL empty, no unused bit of a BIT STRING set, times to the second and in
-/// UTC (RFC 5280 section 4.1.2.5). Not looked at: the order in a SET, defaults that are spelled
-/// out, and what lies inside strings.
+/// Tags and lengths must be in their shortest form, without indefinite lengths; sequences and sets
+/// must hold whole elements, and strings must be in one piece. BOOLEAN must be 00 or FF, INTEGER
+/// and the arcs of OBJECT IDENTIFIER in their shortest form, NULL empty, unused bits of a BIT
+/// STRING not set, and times to the second and in UTC (RFC 5280 section 4.1.2.5). Not checked are
+/// the order in a SET, defaults that are spelled out, and the content of strings.
 enum DERForm {
-    /// Certificates are not half as deep.
+    /// The deepest nesting. Certificates are not half as deep.
     private static let depthMax = 32
 
     static func isStrict(_ bytes: Span<UInt8>) -> Bool { areStrict(bytes, depth: 0) }
 
-    /// Whether bytes are one element, and that in this form.
+    /// True if the bytes are one element in that form.
     static func isOneStrict(_ bytes: Span<UInt8>) -> Bool {
         var reader = ByteReader(bytes)
         guard let first = reader.readByte(), tagNumber(first, &reader) != nil,
@@ -32,7 +32,7 @@ enum DERForm {
             else { return false }
             let isConstructed = first & 0x20 != 0
             if first & 0xC0 == 0 {
-                // Of the universal class sequences and sets alone have elements.
+                // In the universal class only sequences and sets have elements.
                 guard isConstructed == (number == 16 || number == 17) else { return false }
                 guard isConstructed || isStrict(content, universal: number) else { return false }
             }
@@ -65,7 +65,7 @@ enum DERForm {
 
     private static func isStrict(_ content: Span<UInt8>, universal number: UInt32) -> Bool {
         switch number {
-        // End of contents: of indefinite lengths only.
+        // End-of-contents belongs to indefinite lengths only.
         case 0: return false
         case 1: return content.count == 1 && (content[0] == 0 || content[0] == 0xFF)
         case 2, 10: return isShortest(content)
@@ -83,7 +83,7 @@ enum DERForm {
         }
     }
 
-    /// Two's complement without a byte that says nothing.
+    /// True for two's complement without a redundant byte.
     private static func isShortest(_ content: Span<UInt8>) -> Bool {
         guard content.count > 1 else { return content.count == 1 }
         let sign = content[1] & 0x80

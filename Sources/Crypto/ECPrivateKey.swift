@@ -2,8 +2,9 @@ import COpenSSL
 
 /// A private key on one of the two curves that Apple's certificates use.
 ///
-/// Never changed after it was made, and OpenSSL lets any number of threads read one key at the same
-/// time (openssl-threads(7)), so it may be shared. OpenSSL wipes it when the last reference goes.
+/// It never changes after it was made, and OpenSSL lets any number of threads read one key at the
+/// same time (openssl-threads(7)), so it may be shared. OpenSSL wipes it when the last reference
+/// goes.
 @safe
 public final class ECPrivateKey: @unchecked Sendable {
     public enum Curve: Sendable {
@@ -37,7 +38,7 @@ public final class ECPrivateKey: @unchecked Sendable {
     public let curve: Curve
     let handle: OpaquePointer
 
-    /// Takes over `handle`.
+    /// Takes ownership of `handle`.
     private init(curve: Curve, owning handle: OpaquePointer) {
         self.curve = curve
         unsafe self.handle = handle
@@ -53,7 +54,7 @@ public final class ECPrivateKey: @unchecked Sendable {
         return unsafe ECPrivateKey(curve: curve, owning: handle)
     }
 
-    /// Reads one unencrypted private key, `PRIVATE KEY` (PKCS 8) or `EC PRIVATE KEY` (SEC 1).
+    /// Parses one unencrypted private key, `PRIVATE KEY` (PKCS 8) or `EC PRIVATE KEY` (SEC 1).
     public convenience init(pem: [UInt8]) throws(CryptoError) {
         ErrorQueue.clear()
         let bio = try MemoryBIO.reading(pem)
@@ -78,7 +79,7 @@ public final class ECPrivateKey: @unchecked Sendable {
         unsafe self.init(curve: curve, owning: handle)
     }
 
-    /// PKCS 8, unencrypted.
+    /// The key in PKCS 8, unencrypted.
     public func pem() throws(CryptoError) -> [UInt8] {
         ErrorQueue.clear()
         let bio = try MemoryBIO()
@@ -98,7 +99,7 @@ public final class ECPrivateKey: @unchecked Sendable {
         return point
     }
 
-    /// ECDSA with SHA-256 over `message`, which ECDSA hashes; DER.
+    /// The ECDSA signature with SHA-256 over `message`, which ECDSA hashes, in DER.
     public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
         ErrorQueue.clear()
         guard let context = unsafe EVP_MD_CTX_new() else {
@@ -112,7 +113,7 @@ public final class ECPrivateKey: @unchecked Sendable {
         var signature = [UInt8](repeating: 0, count: byteCount)
         guard
             unsafe EVP_DigestSign(context, &signature, &byteCount, message, message.count) == 1,
-            // Without memory for its numbers OpenSSL 3.0 reports success and a length of -1.
+            // Without memory for its numbers OpenSSL 3.0 reports success, and a length of -1.
             byteCount > 0, byteCount <= signature.count
         else { throw .failed(ErrorQueue.drain("signing")) }
         signature.removeLast(signature.count - byteCount)
@@ -132,7 +133,7 @@ public final class ECPrivateKey: @unchecked Sendable {
         }
     }
 
-    /// Reads the scalar as an ECPrivateKey (RFC 5915) without its public key, which OpenSSL then
+    /// Parses the scalar as an ECPrivateKey (RFC 5915) without its public key, which OpenSSL then
     /// computes.
     private static func makeHandle(_ curve: Curve, _ scalar: [UInt8]) -> OpaquePointer? {
         guard scalar.count == curve.scalarByteCount else { return nil }
@@ -154,7 +155,7 @@ public final class ECPrivateKey: @unchecked Sendable {
             return nil
         }
         defer { unsafe EVP_PKEY_CTX_free(context) }
-        // Zero and what lies beyond the group's order are read without complaint.
+        // Zero and numbers beyond the group's order are parsed without complaint.
         guard unsafe EVP_PKEY_check(context) == 1 else {
             unsafe EVP_PKEY_free(handle)
             return nil

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// What OpenSSL encodes into memory that it allocates, also for the targets that use OpenSSL beside
-/// this one.
+/// Copies encodings out of memory that OpenSSL allocates, also for the targets that use OpenSSL
+/// beside this one.
 package enum EncodedBytes {
     /// The bytes that `encode` wrote, or nil if it wrote none. `encode` gets the place for the
-    /// address of its memory, which is freed here, and returns the count of the bytes.
+    /// address of its memory, which is freed here, and returns the number of bytes.
     package static func taken(
         from encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int
     ) -> [UInt8]? {

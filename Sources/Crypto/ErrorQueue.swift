@@ -2,19 +2,20 @@ import COpenSSL
 
 /// OpenSSL's error queue of this thread, also for the targets that use OpenSSL beside this one.
 ///
-/// Every call that reports through the queue starts with ``clear()``, so that what ``drain(_:)``
-/// finds belongs to that call; whatever is left would be taken for the next call's, also of another
+/// Every call that reports through the queue starts with ``clear()``, so that the errors that
+/// ``drain(_:)`` finds belong to that call. Errors that are left would be taken for those of the
+/// next call, even of another TLS session on the same thread.
 /// TLS session on the same thread.
 package enum ErrorQueue {
     package static func clear() { ERR_clear_error() }
 
-    /// `step` with the queued reasons behind it; empties the queue.
+    /// Returns `step` with the queued reasons behind it; empties the queue.
     package static func drain(_ step: String) -> String {
         let text = drainReasons()
         return text.isEmpty ? step : "\(step) (\(text))"
     }
 
-    /// The queued reasons, oldest first; empties the queue.
+    /// Returns the queued reasons, oldest first; empties the queue.
     package static func drainReasons() -> String {
         var reasons: [String] = []
         while true {
@@ -29,7 +30,7 @@ package enum ErrorQueue {
         return reasons.joined(separator: "; ")
     }
 
-    /// Whether a PEM reader stopped because only other text, or nothing, was left; empties the
+    /// True if a PEM reader stopped because only other text, or nothing, was left; empties the
     /// queue then.
     package static func isEndOfPEM() -> Bool {
         let code = ERR_peek_last_error()

@@ -3,20 +3,20 @@ import COpenSSL
 
 /// An HMAC-SHA256 key (RFC 2104), its two padded blocks already hashed.
 ///
-/// Written once by `init` and only read afterwards, so any number of threads may use one at the
-/// same time; wiped when the last reference goes.
+/// `init` writes it once and it is only read afterwards, so any number of threads may use one at
+/// the same time. It is wiped when the last reference goes.
 @safe
 public final class HMACKey: @unchecked Sendable {
     private let states: UnsafeMutablePointer<SHA256State>
 
-    /// `key` may have any length; one beyond a block of 64 bytes is hashed first.
+    /// `key` may have any length; one longer than a block of 64 bytes is hashed first.
     public init(_ key: [UInt8]) {
         let blockByteCount = 64
         var block = key
         if block.count > blockByteCount { block = SHA256.hash(key).array }
         block.append(contentsOf: repeatElement(0, count: blockByteCount - block.count))
         unsafe states = .allocate(capacity: 2)
-        // The second mask takes the first off again, so that no copy of the key is left behind.
+        // The second mask removes the first, so that no copy of the key is left behind.
         for (index, mask) in ([0x36, 0x36 ^ 0x5C] as [UInt8]).enumerated() {
             for position in block.indices { block[position] ^= mask }
             var state = SHA256State()
@@ -26,7 +26,7 @@ public final class HMACKey: @unchecked Sendable {
         unsafe block.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 
-    /// A key that was derived.
+    /// Makes the key from derived bytes.
     public convenience init(_ key: Bytes32) {
         var bytes = key.array
         self.init(bytes)
@@ -64,7 +64,7 @@ public enum HMACSHA256 {
         return outer.finish()
     }
 
-    /// Whether `code` authenticates `message`, compared in constant time.
+    /// True if `code` authenticates `message`. Compared in constant time.
     public static func isValid(_ code: Bytes32, for message: Span<UInt8>, key: HMACKey) -> Bool {
         ConstantTime.equals(authenticate(message, key: key), code)
     }

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// Bytes as OpenSSL's readers and writers want them.
+/// Bytes in the form that OpenSSL's readers and writers need.
 @safe
 struct MemoryBIO: ~Copyable {
     let handle: OpaquePointer
 
-    /// An empty one, to be written.
+    /// Makes an empty one for writing.
     init() throws(CryptoError) {
         guard let handle = unsafe BIO_new(BIO_s_mem()) else {
             throw .failed(ErrorQueue.drain("memory BIO"))

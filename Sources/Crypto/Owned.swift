@@ -7,7 +7,7 @@ package struct Owned: ~Copyable {
     package let pointer: OpaquePointer
     private let free: @convention(c) (OpaquePointer?) -> Void
 
-    /// Takes ownership of an object, or nil if OpenSSL gave none.
+    /// Takes ownership of an object. Nil if OpenSSL gave none.
     package init?(
         _ pointer: OpaquePointer?, freedBy free: @convention(c) (OpaquePointer?) -> Void
     ) {

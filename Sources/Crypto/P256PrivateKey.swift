@@ -1,6 +1,6 @@
 public import Bytes
 
-/// A private key on P-256, such as a device's Secure Enclave holds.
+/// A private key on P-256, such as the one in a device's Secure Enclave.
 public final class P256PrivateKey: Sendable {
     /// This key for callers that accept either curve, such as ``CertificateBuilder``.
     public let key: ECPrivateKey
@@ -25,15 +25,15 @@ public final class P256PrivateKey: Sendable {
         try self.init(ECPrivateKey(curve: .p256, scalar: scalar.array))
     }
 
-    /// Reads one unencrypted private key, `PRIVATE KEY` (PKCS 8) or `EC PRIVATE KEY` (SEC 1).
+    /// Parses one unencrypted private key, `PRIVATE KEY` (PKCS 8) or `EC PRIVATE KEY` (SEC 1).
     public convenience init(pem: [UInt8]) throws(CryptoError) {
         try self.init(ECPrivateKey(pem: pem))
     }
 
-    /// PKCS 8, unencrypted.
+    /// The key in PKCS 8, unencrypted.
     public func pem() throws(CryptoError) -> [UInt8] { try key.pem() }
 
-    /// ECDSA with SHA-256 over `message`, which ECDSA hashes; DER.
+    /// The ECDSA signature with SHA-256 over `message`, which ECDSA hashes, in DER.
     public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] { try key.sign(message) }
 
     /// Signs `message` and returns the signature as two numbers.

@@ -1,9 +1,9 @@
 public import Bytes
 
-/// A point on P-256 as its two coordinates: 64 bytes held inline, nothing decoded.
+/// A point on P-256 as its two coordinates: 64 bytes held inline, not decoded.
 ///
-/// The X9.63 form (SEC 1 section 2.3.3) is `04 || x || y`, 65 bytes. Whether the point lies on the
-/// curve is known only once a ``P256Verifier`` has taken it.
+/// The X9.63 form (SEC 1 section 2.3.3) is `04 || x || y`, 65 bytes. Only a ``P256Verifier`` checks
+/// that the point lies on the curve.
 public struct P256PublicKey: Hashable, Sendable {
     public let x: Bytes32
     public let y: Bytes32
@@ -15,7 +15,7 @@ public struct P256PublicKey: Hashable, Sendable {
         self.y = y
     }
 
-    /// Reads a point. Nil unless `x963` is the 65 bytes of an uncompressed point.
+    /// Parses a point. Nil unless `x963` is the 65 bytes of an uncompressed point.
     public init?(x963: Span<UInt8>) {
         guard x963.count == Self.x963ByteCount, x963[0] == 0x04,
             let x = Bytes32(x963.extracting(1..<33)), let y = Bytes32(x963.extracting(33..<65))

@@ -4,10 +4,10 @@ extension P256Signature {
     /// The longest encoding: two numbers of 33 bytes, with a tag and a length each, in a sequence.
     static let derByteCountMax = 72
 
-    /// Reads a signature in DER (RFC 3279 section 2.2.3). Nil unless `der` is exactly one sequence
+    /// Parses a signature in DER (RFC 3279 section 2.2.3). Nil unless `der` is exactly one sequence
     /// of two INTEGERs, each in its one encoding, not negative and below 2^256.
     public init?(strictDER der: Span<UInt8>) {
-        // Lengths of so few bytes stand in one byte.
+        // Lengths up to this size fit in one byte.
         guard der.count <= Self.derByteCountMax else { return nil }
         var reader = ByteReader(der)
         guard reader.readByte() == 0x30, reader.readByte().map(Int.init) == der.count - 2,
@@ -21,7 +21,7 @@ extension P256Signature {
             byteCount <= 33, let bytes = reader.readSpan(byteCount: Int(byteCount)),
             bytes[0] < 0x80
         else { return nil }
-        // A leading zero is there only where the number would be negative without it.
+        // A leading zero is there only if the number would be negative without it.
         let isPadded = bytes.count > 1 && bytes[0] == 0
         guard !isPadded || bytes[1] >= 0x80, isPadded || bytes.count <= 32 else { return nil }
         let number = bytes.extracting((isPadded ? 1 : 0)..<bytes.count)

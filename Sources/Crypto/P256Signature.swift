@@ -1,8 +1,8 @@
 public import Bytes
 import COpenSSL
 
-/// An ECDSA signature on P-256 as its two numbers: what JSON Web Signatures carry (RFC 7518 section
-/// 3.4), where everyone else has DER.
+/// An ECDSA signature on P-256 as its two numbers, the form of JSON Web Signatures (RFC 7518
+/// section 3.4). Other formats use DER.
 @safe
 public struct P256Signature: Hashable, Sendable {
     public let r: Bytes32
@@ -15,7 +15,7 @@ public struct P256Signature: Hashable, Sendable {
         self.s = s
     }
 
-    /// Reads a raw signature. Nil unless `raw` is r and s, each of 32 big-endian bytes.
+    /// Parses a raw signature. Nil unless `raw` is r and s, each of 32 big-endian bytes.
     public init?(raw: Span<UInt8>) {
         guard raw.count == Self.rawByteCount, let r = Bytes32(raw.extracting(0..<32)),
             let s = Bytes32(raw.extracting(32..<64))
@@ -23,7 +23,8 @@ public struct P256Signature: Hashable, Sendable {
         self.init(r: r, s: s)
     }
 
-    /// Reads a signature in DER. Nil unless `der` is exactly one signature, of numbers below 2^256.
+    /// Parses a signature in DER. Nil unless `der` is exactly one signature, of numbers below
+    /// 2^256.
     public init?(der: [UInt8]) {
         // Two numbers of 33 bytes at most have a length of one byte; nothing may follow.
         guard der.count >= 2, der.count == 2 + Int(der[1]) else { return nil }
@@ -51,7 +52,7 @@ public struct P256Signature: Hashable, Sendable {
         defer { unsafe ECDSA_SIG_free(signature) }
         let r = unsafe BN_bin2bn(self.r.array, 32, nil)
         let s = unsafe BN_bin2bn(self.s.array, 32, nil)
-        // The signature takes both over, or neither.
+        // The signature takes ownership of both numbers, or of neither.
         guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else {
             unsafe BN_free(r)
             unsafe BN_free(s)

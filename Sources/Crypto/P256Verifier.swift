@@ -3,17 +3,18 @@ import COpenSSL
 
 /// Checks ECDSA signatures on P-256 with SHA-256 (FIPS 186-4, SEC 1 section 4.1.4).
 ///
-/// One key object takes each call's public key by its 65 bytes: 0.8 us, where decoding a
-/// SubjectPublicKeyInfo costs 310 us.
+/// One key object takes each call's public key by its 65 bytes: this takes 0.8 us, while decoding a
+/// SubjectPublicKeyInfo takes 310 us.
 ///
 /// One thread at a time.
 @safe
 public struct P256Verifier: ~Copyable {
     private let key: OpaquePointer
-    /// OpenSSL's numbers on the way to a point.
+    /// OpenSSL's numbers, used while a point is computed.
     private let scratch: OpaquePointer
 
-    /// A signature's DER is at most 72 bytes; anything much longer is not worth decoding.
+    /// The longest signature. DER has at most 72 bytes, and anything much longer is not worth
+    /// decoding.
     public static let signatureByteCountMax = 80
 
     public init() throws(CryptoError) {
@@ -34,17 +35,17 @@ public struct P256Verifier: ~Copyable {
         unsafe sallyport_p256_key_free(key)
     }
 
-    /// Whether `signature` (DER) is `key`'s over `message`, which ECDSA hashes.
+    /// True if `key` made `signature` (DER) over `message`, which ECDSA hashes.
     ///
-    /// False also for a point off the curve and for anything but the one DER encoding. Both
-    /// `(r, s)` and `(r, n - s)` are valid, as in ECDSA: a signature's bytes are no identity.
+    /// False also for a point off the curve and for anything but the one DER encoding. Both `(r,
+    /// s)` and `(r, n - s)` are valid, as in ECDSA, so the bytes of a signature are no identity.
     public mutating func isValid(
         signature: Span<UInt8>, message: Span<UInt8>, key: P256PublicKey
     ) -> Bool {
         isValid(signature: signature, digest: SHA256.hash(message), key: key)
     }
 
-    /// Whether `signature` is the key's over a message whose SHA-256 is `digest`.
+    /// True if the key made `signature` over a message whose SHA-256 is `digest`.
     public mutating func isValid(
         signature: Span<UInt8>, digest: Bytes32, key: P256PublicKey
     ) -> Bool {
@@ -71,15 +72,15 @@ public struct P256Verifier: ~Copyable {
         return true
     }
 
-    /// Whether `key` is a point on the curve.
+    /// True if `key` is a point on the curve.
     public mutating func isOnCurve(_ key: P256PublicKey) -> Bool {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         return take(key)
     }
 
-    /// Puts the point of `key` into the key object; false if it is not on the curve, and then the
-    /// object is not to be verified with.
+    /// Puts the point of `key` into the key object. False if the point is not on the curve; the
+    /// object must not be used then.
     private func take(_ key: P256PublicKey) -> Bool {
         let byteCount = P256PublicKey.x963ByteCount
         return unsafe withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { point in

@@ -3,7 +3,7 @@ import COpenSSL
 
 /// Bytes from OpenSSL's generator, fit for keys and challenges.
 ///
-/// A generator that fails ends the process: there is no safe way to go on without one.
+/// If the generator fails, the process ends, because there is no safe way to go on without one.
 public enum RandomBytes {
     public static func bytes(_ count: Int) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filledCount in

@@ -1,6 +1,6 @@
 public import Bytes
 
-/// SHA-256 of bytes that are all at hand.
+/// SHA-256 of bytes that are all in memory.
 public enum SHA256 {
     public static func hash(_ bytes: Span<UInt8>) -> Bytes32 {
         var state = SHA256State()
@@ -27,7 +27,7 @@ public struct SHA256Stream: ~Copyable {
 
     public mutating func update(_ bytes: Span<UInt8>) { state.update(bytes) }
 
-    /// The hash of every piece so far; the next piece begins a new message.
+    /// Returns the hash of all pieces so far. The next piece begins a new message.
     public mutating func finish() -> Bytes32 {
         let digest = state.finish()
         state = SHA256State()

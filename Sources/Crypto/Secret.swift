@@ -9,7 +9,7 @@ public final class Secret: @unchecked Sendable {
     /// A copy of this array that outlives a call keeps the bytes in memory, too.
     public private(set) var bytes: [UInt8]
 
-    /// The caller keeps no reference to the array.
+    /// The caller must keep no reference to the array.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     public convenience init(copying bytes: Span<UInt8>) { self.init(bytes.array) }

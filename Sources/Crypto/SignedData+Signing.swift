@@ -5,12 +5,12 @@ extension SignedData {
     /// DER.
     public enum Encoding: Sendable {
         case der
-        /// Indefinite lengths, the content cut into pieces.
+        /// Indefinite lengths, with the content cut into pieces.
         case indefinite(pieceByteCount: Int)
     }
 
-    /// A message over `content`, signed with ECDSA-SHA256 and without signed attributes, as Apple's
-    /// are; for simulated devices and tests. `certificates` go with the signer's own.
+    /// Makes a message over `content`, signed with ECDSA-SHA256 and without signed attributes, like
+    /// Apple's; for simulated devices and tests. `certificates` are added to the signer's own.
     public static func sign(
         _ content: [UInt8], signer: Certificate, key: ECPrivateKey, certificates: [Certificate],
         encoding: Encoding = .indefinite(pieceByteCount: 1000)
@@ -75,7 +75,7 @@ extension SignedData {
         return output.contents
     }
 
-    /// Frees what stands before the sink, which has an owner.
+    /// Frees the filters before the sink, which has another owner.
     private static func freeFilters(from first: OpaquePointer, to sink: OpaquePointer) {
         var next: OpaquePointer? = unsafe first
         while let filter = unsafe next, unsafe filter != sink {

@@ -3,20 +3,21 @@ import COpenSSL
 
 /// A CMS message (RFC 5652) that carries its content and one signature: Apple's receipts.
 ///
-/// BER or DER; the content may come in pieces. `init` reads and trusts nothing, so that a receipt's
-/// creation time can be learnt from ``content`` before ``verify(roots:at:skewSeconds:)`` is asked
-/// for that time.
+/// BER or DER; the content may come in pieces. `init` parses the message and trusts nothing, so
+/// that a receipt's creation time can be read from ``content`` before
+/// ``verify(roots:at:skewSeconds:)`` is called with that time.
 public struct SignedData: Sendable {
-    /// The pieces joined.
+    /// The content, with its pieces joined.
     public let content: [UInt8]
     public let signer: Certificate
     /// All certificates that the message carries, including the signer's.
     public let certificates: [Certificate]
     private let ber: [UInt8]
 
-    /// Apple's receipts are under 8 KiB.
+    /// The most bytes of a message. Apple's receipts are under 8 KiB.
     public static let byteCountMax = 64 * 1024
-    /// Apple's receipts carry three: the signer's, its issuer's and the root.
+    /// The most certificates. Apple's receipts carry three: the signer's, its issuer's and the
+    /// root.
     public static let certificateCountMax = CertificateChain.intermediateCountMax + 1
 
     public init(ber: [UInt8]) throws(SignedDataError) {
@@ -45,7 +46,7 @@ public struct SignedData: Sendable {
         }
     }
 
-    /// Reads and verifies in one step.
+    /// Parses and verifies in one step.
     public static func verify(
         ber: [UInt8], roots: [Certificate], at seconds: Int64, skewSeconds: Int64 = 0
     ) throws(SignedDataError) -> (content: [UInt8], signer: Certificate) {
@@ -57,7 +58,7 @@ public struct SignedData: Sendable {
     private func checkSignature() throws(SignedDataError) {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        // Verifying changes OpenSSL's object; a fresh one keeps this value immutable.
+        // Verifying changes OpenSSL's object; a fresh object keeps this value immutable.
         let message = try Self.decode(ber)
         try unsafe Self.checkAlgorithms(of: message.pointer)
         guard
@@ -65,7 +66,8 @@ public struct SignedData: Sendable {
                 sallyport_certificates_new(), freedBy: sallyport_certificates_free),
             unsafe sallyport_certificates_append(signers.pointer, signer.handle) == 1
         else { throw .malformed(ErrorQueue.drain("signer")) }
-        // The path is CertificateChain's: OpenSSL would ask for a purpose Apple's signers lack.
+        // CertificateChain checks the path, because OpenSSL would ask for a purpose that Apple's
+        // signers lack.
         let flags = UInt32(CMS_NO_SIGNER_CERT_VERIFY | CMS_NOINTERN | CMS_BINARY)
         guard unsafe CMS_verify(message.pointer, signers.pointer, nil, nil, nil, flags) == 1 else {
             throw .badSignature

@@ -1,13 +1,13 @@
-/// Why a CMS message was refused.
+/// The reason why a CMS message was refused.
 public enum SignedDataError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The message is not SignedData over content of type data with one signer whose certificate it
     /// carries.
     case malformed(String)
-    /// A digest or signature algorithm other than ECDSA with SHA-2.
+    /// The digest or signature algorithm is not ECDSA with SHA-2.
     case weakAlgorithm
     /// The content, or its signed attributes, is not what the signer signed.
     case badSignature
-    /// The signature is the signer's; the signer is not trusted.
+    /// The signature is valid, but the signer is not trusted.
     case signer(CertificateChainError)
 
     public var description: String {

@@ -4,10 +4,10 @@ import Bytes
 public enum SubjectKey: Sendable {
     case p256(P256PublicKey)
     case ec(ECPrivateKey)
-    /// A key of any other kind, as SubjectPublicKeyInfo in DER. It is to be refused.
+    /// A key of any other kind, as SubjectPublicKeyInfo in DER. It exists to be refused.
     case other(info: [UInt8])
 
-    /// Its uncompressed point.
+    /// The uncompressed point of the key.
     func point() throws(CryptoError) -> [UInt8] {
         switch self {
         case .p256(let key): key.x963
@@ -20,12 +20,12 @@ public enum SubjectKey: Sendable {
         if case .ec(let key) = self { key.curve } else { .p256 }
     }
 
-    /// Twenty bytes that name the key: RFC 7093's first method.
+    /// Twenty bytes that name the key, by RFC 7093's first method.
     func identifier() throws(CryptoError) -> [UInt8] {
         Array(SHA256.hash(try point()).array.prefix(20))
     }
 
-    /// SubjectPublicKeyInfo (RFC 5480 section 2) in DER.
+    /// The SubjectPublicKeyInfo (RFC 5480 section 2) in DER.
     func publicKeyInfo() throws(CryptoError) -> [UInt8] {
         if case .other(let info) = self { return info }
         let ecPublicKey: [UInt8] = [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]

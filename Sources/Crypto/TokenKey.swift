@@ -1,12 +1,12 @@
 import Bytes
 import COpenSSL
 
-/// A public key that others sign tokens with: RSA, P-256, P-384 or Ed25519, each for the schemes
-/// that JSON Web Signatures have for it (RFC 7518 section 3, RFC 8037).
+/// A public key by which other issuers sign tokens: RSA, P-256, P-384 or Ed25519, each for the
+/// schemes that JSON Web Signatures have for it (RFC 7518 section 3, RFC 8037).
 ///
-/// Never changed after it was made, and OpenSSL lets any number of threads read one key at the same
-/// time (openssl-threads(7)), so it may be shared. The P-256 keys of apps have ``P256Verifier``,
-/// which needs no key of OpenSSL's for each.
+/// It never changes after it was made, and OpenSSL lets any number of threads read one key at the
+/// same time (openssl-threads(7)), so it may be shared. The P-256 keys of apps have
+/// ``P256Verifier``, which needs no object of OpenSSL for each key.
 @safe
 public final class TokenKey: @unchecked Sendable {
     public enum Kind: Hashable, Sendable {
@@ -15,13 +15,13 @@ public final class TokenKey: @unchecked Sendable {
         case ed25519
     }
 
-    /// How a message is signed.
+    /// The scheme of a signature.
     public enum Scheme: Hashable, Sendable {
-        /// RSASSA-PKCS1-v1_5.
+        /// RSASSA-PKCS1-v1_5 with that digest.
         case pkcs1(Digest)
-        /// RSASSA-PSS with MGF1, both with that digest, and a salt as long as the digest.
+        /// RSASSA-PSS with MGF1, both with that digest, and with a salt as long as the digest.
         case pss(Digest)
-        /// ECDSA, r and s side by side.
+        /// ECDSA with r and s side by side.
         case ecdsa(Digest)
         case ed25519
     }
@@ -38,7 +38,8 @@ public final class TokenKey: @unchecked Sendable {
     /// The accepted sizes of RSA keys. Smaller ones can be broken (RFC 7518 section 3.3 asks for
     /// 2048), and checking a signature of a larger one costs more than a token is worth.
     public static let modulusBitCounts = 2048...8192
-    /// All exponents in use have 3 or 17 bits; OpenSSL itself takes no more for long keys.
+    /// The longest exponent. All exponents in use have 3 or 17 bits; OpenSSL itself accepts no
+    /// longer ones for long keys.
     private static let exponentByteCountMax = 8
 
     private init(_ kind: Kind, info: [UInt8]) throws(CryptoError) {
@@ -56,7 +57,7 @@ public final class TokenKey: @unchecked Sendable {
 
     deinit { unsafe EVP_PKEY_free(handle) }
 
-    /// An RSA key by its two numbers, big-endian.
+    /// Makes an RSA key from its two numbers, big-endian.
     public convenience init(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
         let modulus = Array(modulus.drop { $0 == 0 })
         let exponent = Array(exponent.drop { $0 == 0 })
@@ -70,7 +71,7 @@ public final class TokenKey: @unchecked Sendable {
         else { throw .malformed("RSA key with such numbers") }
         let integers = [modulus, exponent].flatMap { Self.element(0x02, Self.unsigned($0)) }
         let numbers = Self.element(0x30, integers)
-        // rsaEncryption, NULL.
+        // The algorithm rsaEncryption with NULL parameters.
         let algorithm: [UInt8] = [
             0x30, 0x0D, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01, 0x05,
             0x00,
@@ -78,7 +79,7 @@ public final class TokenKey: @unchecked Sendable {
         try self.init(.rsa, info: Self.element(0x30, algorithm + Self.element(0x03, [0] + numbers)))
     }
 
-    /// A point on the curve by its coordinates, each as long as the curve's numbers.
+    /// Makes a key from the coordinates of its point, each as long as the curve's numbers.
     public convenience init(
         _ curve: ECPrivateKey.Curve, x: [UInt8], y: [UInt8]
     ) throws(CryptoError) {
@@ -92,7 +93,7 @@ public final class TokenKey: @unchecked Sendable {
         try self.init(.ec(curve), info: Self.element(0x30, algorithm + point))
     }
 
-    /// A key on Ed25519 by its 32 bytes (RFC 8410 section 4).
+    /// Makes an Ed25519 key from its 32 bytes (RFC 8410 section 4).
     public convenience init(ed25519 bytes: [UInt8]) throws(CryptoError) {
         guard bytes.count == 32 else { throw .malformed("Ed25519 key of \(bytes.count) bytes") }
         let algorithm: [UInt8] = [0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70]
@@ -100,7 +101,8 @@ public final class TokenKey: @unchecked Sendable {
             .ed25519, info: Self.element(0x30, algorithm + Self.element(0x03, [0] + bytes)))
     }
 
-    /// Whether `signature` is this key's over `message`. False also for a scheme of other keys.
+    /// True if this key made `signature` over `message`. False also for a scheme of other kinds of
+    /// keys.
     public func isValid(
         _ signature: Span<UInt8>, message: Span<UInt8>, scheme: Scheme
     ) -> Bool {
@@ -108,7 +110,7 @@ public final class TokenKey: @unchecked Sendable {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         guard case .ecdsa = scheme, case .ec(let curve) = kind else {
-            // OpenSSL takes shorter signatures of RSA as well.
+            // OpenSSL also accepts shorter RSA signatures.
             guard signature.count == Int(unsafe EVP_PKEY_get_size(handle)) else { return false }
             return verify(signature, message, scheme)
         }

@@ -3,7 +3,7 @@ package import COpenSSL
 
 /// Reads the fields that OpenSSL keeps behind accessors.
 package enum X509Fields {
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     package static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
         defer { unsafe ASN1_TIME_free(epoch) }
@@ -44,8 +44,8 @@ package enum X509Fields {
         return String(decoding: bio.contents, as: UTF8.self)
     }
 
-    /// Nil where there is not exactly one. Throws if it cannot be read: a name that is compared
-    /// where there is one must not seem to be missing.
+    /// The common name; nil if there is not exactly one. Throws if it cannot be read, because a
+    /// name that is compared must not seem to be missing.
     static func commonName(in name: OpaquePointer?) throws(CryptoError) -> String? {
         let index = unsafe X509_NAME_get_index_by_NID(name, NID_commonName, -1)
         guard index >= 0, unsafe X509_NAME_get_index_by_NID(name, NID_commonName, index) < 0 else {
@@ -76,7 +76,7 @@ package enum X509Fields {
             let oid = try unsafe text(ofObject: X509_EXTENSION_get_object(item))
             guard seen.insert(oid).inserted else { throw .malformed("certificate: \(oid) twice") }
             let value = unsafe bytes(of: X509_EXTENSION_get_data(item))
-            // OpenSSL also takes BER here, and bytes behind it.
+            // OpenSSL also accepts BER here, and bytes behind it.
             guard !oid.hasPrefix(standardExtensions) || DERForm.isOneStrict(value.span) else {
                 throw .malformed("certificate: \(oid) is not DER")
             }
@@ -95,8 +95,8 @@ package enum X509Fields {
             UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: byteCount))
     }
 
-    /// The curve and the bytes of the point if its SubjectPublicKeyInfo names P-256 or P-384 (RFC
-    /// 5480 section 2.1.1), read from its bytes: parameters that are spelled out are not taken.
+    /// The curve and the bytes of the point, if the SubjectPublicKeyInfo names P-256 or P-384 (RFC
+    /// 5480 section 2.1.1). Curves with spelled-out parameters are not accepted.
     static func namedCurvePoint(
         of certificate: OpaquePointer
     ) -> (curve: ECPrivateKey.Curve, point: [UInt8])? {

@@ -1,7 +1,7 @@
 import Bytes
 
-/// Base64 as tokens have it: the URL alphabet without padding (RFC 7515 section 2), in the one
-/// spelling that each value has.
+/// Base64 in the form of tokens: the URL alphabet without padding (RFC 7515 section 2), and only
+/// the canonical spelling of each value.
 enum Base64URL {
     static func decode(_ text: Span<UInt8>) -> [UInt8]? {
         for index in text.indices {

@@ -5,7 +5,7 @@ import JSON
 /// Signs JWTs with one key by ES256 (RFC 7519; RFC 7515 section 3.1; RFC 7518 section 3.4): the
 /// form that Apple's services ask for, and that any JWT library verifies.
 ///
-/// A signature takes some 30 us: a token is to be kept for as long as it is good.
+/// A signature takes some 30 us, so keep a token for as long as it is good.
 public struct ES256Signer: Sendable {
     /// The header's `kid`.
     public let keyID: String
@@ -13,7 +13,7 @@ public struct ES256Signer: Sendable {
     /// The encoded header and the period behind it.
     private let prefix: [UInt8]
 
-    /// `type`: the header's `typ`, where one is asked for.
+    /// `type`: the header's `typ`; nil for none.
     public init(key: P256PrivateKey, keyID: String, type: String? = nil) {
         var writer = JSONWriter()
         writer.beginObject()
@@ -27,7 +27,7 @@ public struct ES256Signer: Sendable {
         prefix = Base64.encodeURLBytes(header.readable.array) + [UInt8(ascii: ".")]
     }
 
-    /// The token, as ASCII bytes; `claims`: one JSON object.
+    /// Returns the token as ASCII bytes. `claims`: one JSON object.
     public func token(claims: Span<UInt8>) throws(CryptoError) -> [UInt8] {
         let signed = prefix + Base64.encodeURLBytes(claims.array)
         let signature = try key.signature(of: signed)

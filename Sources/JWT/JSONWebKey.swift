@@ -2,12 +2,13 @@ import Bytes
 public import Crypto
 public import JSON
 
-/// The public half of a key that signs JWTs, as those who verify them read it (RFC 7517, RFC 7518
-/// section 6.2).
+/// The public half of a key that signs JWTs, in the form for verifiers (RFC 7517, RFC 7518 section
+/// 6.2).
 public struct JSONWebKey: Sendable {
     private let x: String
     private let y: String
-    /// The key's thumbprint (RFC 7638), which is the same wherever the key is published.
+    /// The key's thumbprint (RFC 7638), which is the same in every place where the key is
+    /// published.
     public let keyID: String
 
     public init(_ key: P256PublicKey) {

@@ -2,8 +2,8 @@ import Bytes
 import Crypto
 import JSON
 
-/// Why a document is not a set of keys by which tokens can be checked. The text shows nothing of
-/// the document.
+/// The reason why a document is not a set of keys by which tokens can be checked. The text shows
+/// nothing from the document.
 public struct JSONWebKeySetError: Error, Hashable, Sendable, CustomStringConvertible {
     public let description: String
 
@@ -21,7 +21,7 @@ public struct JSONWebKeySetError: Error, Hashable, Sendable, CustomStringConvert
 public final class JSONWebKeySet: Sendable {
     private struct Entry: Sendable {
         let id: [UInt8]?
-        /// Nil where the document does not say.
+        /// Nil if the document does not say.
         let algorithm: TokenAlgorithm?
         let key: TokenKey
         /// The members of the document.
@@ -37,12 +37,12 @@ public final class JSONWebKeySet: Sendable {
 
     /// The longest document: some hundred keys of RSA.
     public static let byteCountMax = 64 * 1024
-    /// Issuers have two to ten, an old and a new one of each kind. Each takes some kilobytes, and
-    /// each is decoded when the document is read.
+    /// The most keys. Issuers have two to ten, an old and a new one of each kind. Each takes some
+    /// kilobytes, and each is decoded when the document is parsed.
     public static let keyCountMax = 64
     /// The most keys without an id for one algorithm: an old and a new one, and some to spare.
     public static let unnamedCountMax = 4
-    /// A set, its array and its keys, which may hold arrays of certificates.
+    /// The deepest nesting: a set, its array and its keys, which may hold arrays of certificates.
     private static let depthMax = 8
 
     /// The number of keys that can check tokens signed by one of `algorithms`, and of those that
@@ -56,8 +56,8 @@ public final class JSONWebKeySet: Sendable {
         return tally
     }
 
-    /// Throws for what is no set, for one without a key that can be used, and for one in which two
-    /// keys would do for a token that names its key, or too many for one that does not.
+    /// Throws if the document is no set, if it has no usable key, if two keys fit a token that
+    /// names its key, or if too many fit one that names none.
     public init(parsing document: Span<UInt8>) throws(JSONWebKeySetError) {
         let value: JSONValue
         do throws(JSONError) {
@@ -91,8 +91,8 @@ public final class JSONWebKeySet: Sendable {
         self.faults = faults
     }
 
-    /// The keys that a token with this header may be signed with: the one that it names, those
-    /// without an id if it names none, and in either case the only key there is.
+    /// The keys that a token with this header may be signed with: the one that it names, or those
+    /// without an id if it names none; in either case the only key, if there is only one.
     func keys(id: [UInt8]?, for algorithm: TokenAlgorithm) throws(TokenFailure) -> [TokenKey] {
         let named = entries.filter { entry in
             entry.id == id || entries.count == 1 && (id == nil || entry.id == nil)
@@ -103,8 +103,8 @@ public final class JSONWebKeySet: Sendable {
         return fitting.map(\.key)
     }
 
-    /// A document of the keys that can be used, which reads as these. It has none of what else
-    /// was said of them, and nothing of other keys.
+    /// A document of the usable keys, which parses to the same set. It has neither their other
+    /// members nor any other keys.
     public var document: [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -167,7 +167,7 @@ public final class JSONWebKeySet: Sendable {
         "kty", "crv", "kid", "alg", "n", "e", "x", "y",
     ]
 
-    /// RFC 7517 sections 4.2 and 4.3.
+    /// True if the key is for signatures, by RFC 7517 sections 4.2 and 4.3.
     private static func isForSignatures(_ key: JSONValue) -> Bool {
         if let use = key["use"], use.stringValue != "sig" { return false }
         guard let operations = key["key_ops"] else { return true }

@@ -1,17 +1,17 @@
-/// Why a key of a document is left out.
+/// The reason why a key of a document is left out.
 public enum JSONWebKeyFault: Error, CaseIterable, Sendable {
-    /// It says that it is for an algorithm that is not used, or not for its kind; or it is for none
-    /// of those that were agreed on.
+    /// The key is for an algorithm that is not used or does not fit its kind, or for none of those
+    /// that were agreed on.
     case algorithm
-    /// It is for encryption, say.
+    /// The key is not for signatures, but for encryption, for example.
     case use
-    /// A private key, or one that is shared: neither has a place in a public document.
+    /// The key is private, or a shared secret: neither has a place in a public document.
     case secret
-    /// A kind or a curve that is not known.
+    /// The key has an unknown kind or curve.
     case kind
-    /// Its numbers are missing, or no key's, or too short or long to be used.
+    /// The key's numbers are missing, invalid, or too short or too long to be used.
     case numbers
-    /// It is no object, or its `kid` is no text.
+    /// The key is no object, or its `kid` is no text.
     case form
 
     fileprivate var words: String {
@@ -26,7 +26,7 @@ public enum JSONWebKeyFault: Error, CaseIterable, Sendable {
     }
 }
 
-/// How many keys of a document are of use, and why the others are not.
+/// The number of usable keys in a document, and the reasons why the others are not used.
 public struct JSONWebKeyTally: Sendable {
     public internal(set) var usedCount = 0
     private var leftOut: [JSONWebKeyFault: Int] = [:]
@@ -37,7 +37,7 @@ public struct JSONWebKeyTally: Sendable {
 
     public var leftOutCount: Int { leftOut.values.reduce(0, +) }
 
-    /// `left out: 3 (1 not for signatures, 2 of an unknown kind)`.
+    /// A text such as `left out: 3 (1 not for signatures, 2 of an unknown kind)`.
     public var leftOutText: String {
         let reasons = JSONWebKeyFault.allCases.compactMap { fault in
             leftOut[fault].map { "\($0) \(fault.words)" }
@@ -45,7 +45,7 @@ public struct JSONWebKeyTally: Sendable {
         return "left out: \(leftOutCount) (\(reasons.joined(separator: ", ")))"
     }
 
-    /// `2`, or `2, left out: 1 (1 not for signatures)`.
+    /// A text such as `2`, or `2, left out: 1 (1 not for signatures)`.
     public var text: String {
         leftOutCount == 0 ? "\(usedCount)" : "\(usedCount), \(leftOutText)"
     }

@@ -1,7 +1,7 @@
 import Crypto
 
-/// The algorithms by which others may sign tokens for us: a closed list of those of RFC 7518 and
-/// RFC 8037. `none` is not among them.
+/// The algorithms by which other issuers may sign tokens: a closed list from RFC 7518 and RFC 8037.
+/// `none` is not among them.
 public enum TokenAlgorithm: String, CaseIterable, Hashable, Sendable {
     case rs256 = "RS256"
     case rs384 = "RS384"
@@ -18,7 +18,7 @@ public enum TokenAlgorithm: String, CaseIterable, Hashable, Sendable {
     /// True if the key that checks a signature can also make one.
     public var isSymmetric: Bool { self == .hs256 }
 
-    /// How a public key checks it; nil for one that has none.
+    /// The scheme by which a public key checks the signature; nil for an algorithm without one.
     var scheme: TokenKey.Scheme? {
         switch self {
         case .rs256: .pkcs1(.sha256)
@@ -34,7 +34,7 @@ public enum TokenAlgorithm: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The one kind of key that it is for: a key of another kind is never tried.
+    /// The kind of key that it is for. A key of another kind is never tried.
     var kind: TokenKey.Kind? {
         switch self {
         case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512: .rsa

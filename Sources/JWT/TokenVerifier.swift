@@ -5,32 +5,32 @@ import JSON
 /// The keys by which an issuer's tokens are checked.
 public enum TokenKeys: Sendable {
     case published(JSONWebKeySet)
-    /// Each is tried: such tokens seldom name their key.
+    /// Shared secrets. Each is tried, because such tokens seldom name their key.
     case secrets([HMACKey])
 }
 
-/// A token that holds.
+/// A valid token.
 public struct VerifiedToken: Hashable, Sendable {
-    /// `sub`; nil where it has none.
+    /// The claim `sub`; nil if there is none.
     public let subject: String?
-    /// `exp`: seconds since 1970.
+    /// The claim `exp`, in seconds since 1970.
     public let expiresAt: Int64
 }
 
-/// Checks tokens that others have signed (RFC 7519, RFC 7515), as RFC 8725 advises: the algorithms
-/// and keys are those that were agreed on, and a token can name no other.
+/// Checks tokens that other issuers have signed (RFC 7519, RFC 7515), as RFC 8725 advises:
+/// algorithms and keys are those that were agreed on, and a token can name no other.
 public struct TokenVerifier: Sendable {
-    /// `iss`, exactly; nil if it is not looked at.
+    /// The value that `iss` must have; nil to accept any.
     public var issuer: String?
-    /// One of `aud`; any if empty.
+    /// The values of which `aud` must hold one; empty to accept any.
     public var audiences: [String]
     public var algorithms: Set<TokenAlgorithm>
-    /// `sub` is one of them; any, and none, if empty.
+    /// The values of which `sub` must be one; empty to accept any, or none.
     public var subjects: [String]
-    /// How much later than this machine's clock a token may begin. Its end is taken as it is.
+    /// The seconds by which a token may begin later than this machine's clock. Its end is exact.
     public var clockSkewSeconds: Int64
 
-    /// Characters of the longest token that is looked at: four times the longest that the usual
+    /// The characters of the longest token that is checked: four times the longest that the usual
     /// issuers make.
     public static let byteCountMax = 8192
     private static let depthMax = 8
@@ -46,8 +46,8 @@ public struct TokenVerifier: Sendable {
         self.clockSkewSeconds = clockSkewSeconds
     }
 
-    /// What `token` says, if it holds at `seconds` since 1970. Nothing of its claims is read before
-    /// its signature was checked.
+    /// Returns the claims of `token`, if it is valid at `seconds` since 1970. No claim is read
+    /// before the signature was checked.
     public func verify(
         _ token: Span<UInt8>, keys: TokenKeys, at seconds: Int64
     ) throws(TokenFailure) -> VerifiedToken {
@@ -55,7 +55,7 @@ public struct TokenVerifier: Sendable {
         return try readClaims(try Self.object(payload), at: seconds)
     }
 
-    /// What was signed, whatever it says, if the signature holds.
+    /// Returns the signed payload, whatever it holds, if the signature is valid.
     public func payload(
         of token: Span<UInt8>, keys: TokenKeys
     ) throws(TokenFailure) -> [UInt8] {

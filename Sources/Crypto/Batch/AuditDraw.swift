@@ -13,7 +13,7 @@ struct AuditDraw {
         }
         defer { offset += 2 }
         let number = Int(bytes[offset]) << 8 | Int(bytes[offset + 1])
-        // Of 65,536 numbers; the rest of the division is less than a fortieth of a percent.
+        // Out of 65,536 numbers; the rounding error is less than a fortieth of a percent.
         return number * 100 < percent << 16
     }
 

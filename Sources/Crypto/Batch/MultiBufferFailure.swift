@@ -1,6 +1,6 @@
-/// Why signatures are verified one at a time.
+/// The reason why signatures are verified one at a time.
 public enum MultiBufferFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// With the system's words.
+    /// The library was not found, with the system's words.
     case notFound(String)
     /// The function that is missing, and the library's path.
     case symbolMissing(String, String)
@@ -17,7 +17,7 @@ public enum MultiBufferFailure: Error, Hashable, Sendable, CustomStringConvertib
     }
 }
 
-/// Why a library is not trusted any more.
+/// The reason why a library is not trusted any more.
 public enum MultiBufferDistrust: UInt8, Sendable {
     case otherVerdict = 1
     case knownWrong
@@ -37,7 +37,7 @@ public enum MultiBufferDistrust: UInt8, Sendable {
         }
     }
 
-    /// Whether verdicts before it may be wrong as well.
+    /// True if earlier verdicts may be wrong as well.
     public var isAboutVerdicts: Bool {
         switch self {
         case .otherVerdict, .knownWrong: true

@@ -1,9 +1,9 @@
 import Bytes
 import CCryptoMB
 
-/// What one call is about: eight signatures with their digests and keys.
+/// The input of one call: eight signatures with their digests and keys.
 ///
-/// Every lane is always filled: what stands in one stays there until it is set again.
+/// Every lane is always filled: its content stays until it is set again.
 @safe
 struct MultiBufferLanes: ~Copyable {
     static let count = 8
@@ -19,7 +19,7 @@ struct MultiBufferLanes: ~Copyable {
 
     deinit { unsafe lanes.deallocate() }
 
-    /// What the library reads.
+    /// The input in the library's form.
     @unsafe var pointer: UnsafePointer<sallyport_mbx_lanes> { unsafe UnsafePointer(lanes) }
 
     mutating func set(_ lane: Int, _ signed: P256SignedDigest) {
@@ -37,7 +37,7 @@ struct MultiBufferLanes: ~Copyable {
             lanes, index, Int32(lane), words[0], words[1], words[2], words[3])
     }
 
-    /// The least significant word comes first.
+    /// Writes a number, the least significant word first.
     private mutating func setWords(_ lane: Int, _ index: Int32, _ number: Bytes32) {
         unsafe sallyport_mbx_set_lane(
             lanes, index, Int32(lane), number.word3, number.word2, number.word1, number.word0)

@@ -9,12 +9,12 @@ import Synchronization
 /// more. It is never unloaded.
 @safe
 public final class MultiBufferLibrary: Sendable {
-    /// The release, such as `13.3`'s own `2.3.0`.
+    /// The release of `crypto_mb`, such as `2.3.0` in version `13.3` of the package.
     public let version: String
-    /// The file that was asked for; without a slash it was found where the system looks.
+    /// The file that was asked for. A path without a slash was found by the system's loader.
     public let path: String
     private let verifyLanes: sallyport_mbx_verify
-    /// A ``MultiBufferDistrust``, or 0.
+    /// The raw value of a ``MultiBufferDistrust``, or 0.
     private let distrusted = Atomic<UInt8>(0)
     private let untold = Atomic<Bool>(false)
 
@@ -23,8 +23,9 @@ public final class MultiBufferLibrary: Sendable {
 
     /// Opens the library at `path`, or the one that the system finds, and tests it.
     ///
-    /// `beforeLoading` gets a path that was named right before the first code of the library runs,
-    /// which can end the process or never return. Whether the system has one is not known then.
+    /// `beforeLoading` is called with a named path right before the first code of the library runs,
+    /// which may end the process or never return. At that time it is not known if the system has
+    /// such a file.
     public convenience init(
         at path: String?, beforeLoading: (String) -> Void = { _ in }
     ) throws(MultiBufferFailure) {
@@ -62,11 +63,11 @@ public final class MultiBufferLibrary: Sendable {
         self.version = "\(major).\(minor).\(revision)"
     }
 
-    /// Whether a path names a file itself. The system finds others, and knows where they lie.
+    /// True if a path names a file itself. Other libraries are found by the system.
     private static func namesFile(_ path: String) -> Bool { path.utf8.contains(UInt8(ascii: "/")) }
 
-    /// The words for what keeps a named file from being loaded, as far as can be seen without that:
-    /// the loader waits for a pipe, and a file of which a part is missing ends the process.
+    /// The reason why a named file cannot be loaded, as far as that can be seen without loading:
+    /// the loader would wait for a pipe, and an incomplete file would end the process.
     public static func problem(ofFileAt path: String) -> String? {
         guard namesFile(path) else { return nil }
         switch unsafe sallyport_mbx_examine(path) {
@@ -77,14 +78,14 @@ public final class MultiBufferLibrary: Sendable {
         }
     }
 
-    /// Opens a file; one that is named by its full path finds the compiler's libraries beside it,
-    /// where Intel's packages put them and the system does not look.
+    /// Opens a file. If it is named by its full path, the compiler's libraries beside it are opened
+    /// first, because Intel's packages put them there and the system does not look there.
     private static func open(
         _ path: String
     ) throws(MultiBufferFailure) -> UnsafeMutableRawPointer {
         if let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) { return unsafe handle }
         var reason = loaderText
-        // Of several that cannot be loaded, the first is why the others cannot.
+        // If several cannot be loaded, the first is the reason why the others cannot.
         var runtimeProblem: String?
         for runtime in runtimePaths(beside: path) {
             if let problem = problem(ofFileAt: runtime) {
@@ -97,40 +98,40 @@ public final class MultiBufferLibrary: Sendable {
             if let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) { return unsafe handle }
             reason = loaderText
         }
-        // The loader does not look beside the library itself, and says only that there is none.
+        // The loader does not look beside the library itself, and only says that there is none.
         if let runtimeProblem { reason = "\(runtimeProblem), so the loader says: \(reason)" }
-        // It may be about another library, which this one needs.
+        // The words may be about another library that this one needs.
         throw .notFound(reason.hasPrefix(path) ? reason : "\(path): \(reason)")
     }
 
-    /// What the loader said last.
+    /// The last words of the loader.
     private static var loaderText: String {
         unsafe dlerror().map { unsafe String(cString: $0) } ?? "no reason is known"
     }
 
-    /// The compiler's libraries that are there beside `path`, and are loaded if it needs them.
+    /// The compiler's libraries that exist beside `path`. They are loaded if it needs them.
     public static func runtimePaths(beside path: String) -> [String] {
         guard let slash = path.lastIndex(of: "/") else { return [] }
         return runtimeNames.map { path[...slash] + $0 }
             .filter { unsafe access($0, F_OK) == 0 }
     }
 
-    /// Those that come later need those before them.
+    /// The names in the order of loading: later ones need earlier ones.
     private static let runtimeNames = [
         "libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so",
     ]
 
     // MARK: trust
 
-    /// Whether nothing has been wrong with its verdicts so far.
+    /// True as long as none of its verdicts was wrong.
     public var isTrusted: Bool { distrusted.load(ordering: .relaxed) == 0 }
 
-    /// Why it is not trusted any more; nil while it is.
+    /// The reason why it is not trusted any more; nil if it is trusted.
     public var distrust: MultiBufferDistrust? {
         MultiBufferDistrust(rawValue: distrusted.load(ordering: .relaxed))
     }
 
-    /// Notes that the library is not to be trusted; the first reason stays.
+    /// Notes that the library must not be trusted; the first reason stays.
     func distrust(_ reason: MultiBufferDistrust) {
         let (exchanged, _) = distrusted.compareExchange(
             expected: 0, desired: reason.rawValue, ordering: .relaxed)
@@ -159,7 +160,7 @@ struct MultiBufferVerdicts {
     enum Verdict: Hashable {
         case valid
         case invalid
-        /// The library could not say, so that OpenSSL must.
+        /// The library could not tell, so OpenSSL must verify the signature.
         case unknown
     }
 

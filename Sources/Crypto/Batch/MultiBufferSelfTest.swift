@@ -1,9 +1,9 @@
 import Bytes
 
-/// What the library must know before it is used: which of some signatures are valid, wherever in a
-/// batch they stand.
+/// The test that the library must pass before it is used: it must tell valid signatures from
+/// invalid ones, at any place in a batch.
 enum MultiBufferSelfTest {
-    /// Whether `library` tells good from bad in each lane, among seven of the other kind.
+    /// True if `library` tells good from bad in each lane, among seven of the other kind.
     static func passes(_ library: MultiBufferLibrary) -> Bool {
         valid.allSatisfy { good in
             invalid.allSatisfy { bad in
@@ -41,7 +41,7 @@ enum MultiBufferSelfTest {
             signature: P256Signature(r: ofTest.r, s: mirrored), digest: test, key: key),
     ]
 
-    /// In range, and of keys on the curve: only the arithmetic tells that they are bad.
+    /// Numbers in range, and keys on the curve: only the arithmetic shows that these are bad.
     static let invalid = [
         P256SignedDigest(signature: ofSample, digest: test, key: key),
         P256SignedDigest(signature: ofSample, digest: sample, key: otherKey),

@@ -1,13 +1,13 @@
 public import Bytes
 
-/// Checks ECDSA signatures on P-256 with SHA-256, eight at a time where a library can.
+/// Checks ECDSA signatures on P-256 with SHA-256, eight at a time if a library can.
 ///
-/// Only the arithmetic of the curve is the library's. DER is parsed as strictly as OpenSSL does; a
-/// signature or digest that is out of range, and a lane of which the library says neither yes nor
-/// no, is OpenSSL's. Free lanes hold signatures of which the verdict is known, one that is bad at
-/// least; a share of the batches without a free lane gives one up for such a signature. A share of
-/// all verdicts is repeated by OpenSSL. Where one of these shows a wrong verdict, OpenSSL decides
-/// the whole batch, and the library is trusted no more.
+/// The library does only the arithmetic of the curve. DER is parsed as strictly as by OpenSSL,
+/// which also verifies a signature or digest out of range, and a lane for which the library answers
+/// neither yes nor no. Free lanes hold signatures with a known verdict, at least one of them bad; a
+/// share of the batches without a free lane gives one up for such a signature. OpenSSL repeats a
+/// share of all verdicts. If one of these is found wrong, OpenSSL decides the whole batch, and the
+/// library is trusted no more.
 ///
 /// One thread at a time.
 public struct P256BatchVerifier: ~Copyable {
@@ -16,25 +16,25 @@ public struct P256BatchVerifier: ~Copyable {
     private var lanes: MultiBufferLanes
     private var known = KnownLanes()
     private var audit: AuditDraw
-    /// Signatures that the library could not judge since the last that it could.
+    /// The number of signatures that the library could not judge since the last one that it could.
     private var undecidedRun = 0
     private var undecidedCount = 0
     private let laneCountMin: Int
 
-    /// The signatures of one call of the library.
+    /// The number of signatures in one call of the library.
     public static let laneCount = MultiBufferLanes.count
 
-    /// With fewer signatures than these, OpenSSL is as fast: a batch costs what two and a half
-    /// verifications do, however many of its lanes are needed.
+    /// With fewer signatures OpenSSL is as fast: a batch costs as much as two and a half
+    /// verifications, however many of its lanes are needed.
     public static let usualLaneCountMin = 3
 
-    /// After so many signatures in a row that the library could not judge it is not asked again: it
-    /// only costs time. They are eight full batches.
+    /// After so many signatures in a row that the library could not judge it is not asked again,
+    /// because it only costs time. They are eight full batches.
     public static let undecidedRunMax = 64
 
-    /// `library`: nil where OpenSSL checks them all. `auditPercent`: the share of the library's
-    /// verdicts that OpenSSL repeats, 0 to 100. `laneCountMin`: from how many signatures on the
-    /// library is asked. Fails only where OpenSSL cannot make a verification context.
+    /// `library`: nil if OpenSSL checks all. `auditPercent`: the share of the library's verdicts
+    /// that OpenSSL repeats, 0 to 100. `laneCountMin`: the number of signatures from which on the
+    /// library is asked. Throws only if OpenSSL cannot make a verification context.
     public init(
         library: MultiBufferLibrary?, auditPercent: Int,
         laneCountMin: Int = P256BatchVerifier.usualLaneCountMin
@@ -46,14 +46,15 @@ public struct P256BatchVerifier: ~Copyable {
         self.laneCountMin = laneCountMin
     }
 
-    /// How many of `count` signatures the next ``verify(_:)`` takes: as many as the library, or one
-    /// where there are too few for it or it is not trusted.
+    /// The number of signatures that the next ``verify(_:)`` takes if `count` wait: as many as the
+    /// library takes, or one if there are too few for it or it is not trusted.
     public func batchCount(of count: Int) -> Int {
         guard library(for: count) != nil else { return min(count, 1) }
         return min(count, Self.laneCount)
     }
 
-    /// Whether each of up to eight signatures (DER) is its key's over the digest, in their order.
+    /// Verifies up to eight signatures (DER), and returns for each, in their order, true if its key
+    /// signed the digest.
     ///
     /// False also for anything but the one DER encoding, as by ``P256Verifier``.
     public mutating func verify(_ checks: [P256Check]) -> InlineArray<8, Bool> {
@@ -86,8 +87,8 @@ public struct P256BatchVerifier: ~Copyable {
         return result
     }
 
-    /// How many signatures the library was asked about since the last call, and could not judge:
-    /// OpenSSL has verified them.
+    /// The number of signatures since the last call that the library was asked about and could not
+    /// judge. OpenSSL has verified them.
     public mutating func takeUndecidedCount() -> Int {
         defer { undecidedCount = 0 }
         return undecidedCount
@@ -120,8 +121,8 @@ public struct P256BatchVerifier: ~Copyable {
         return library
     }
 
-    /// Puts each signature that the library takes into its lane, and known ones into all others.
-    /// Returns what is known: nil for a lane whose verdict is the library's.
+    /// Puts each signature that the library accepts into its lane, and known ones into all others.
+    /// Returns the known verdicts: nil for a lane that the library decides.
     private mutating func fill(_ checks: [P256Check]) -> KnownLanes.Verdicts {
         var isFree = InlineArray<8, Bool>(repeating: true)
         for lane in 0..<checks.count {
@@ -129,13 +130,14 @@ public struct P256BatchVerifier: ~Copyable {
             lanes.set(lane, signed)
             isFree[lane] = false
         }
-        // Where all signatures are good, no repeated verdict tells a library that accepts all.
+        // If all signatures are good, repeating a verdict does not reveal a library that accepts
+        // everything.
         let isFull = !isFree.indices.contains { isFree[$0] }
         if isFull, audit.next() { isFree[known.nextSpare()] = true }
         return known.fill(isFree, of: &lanes)
     }
 
-    /// What the library is asked about a check; nil where it is not.
+    /// The library's input for a check; nil if the library is not asked about it.
     private static func signed(_ check: P256Check) -> P256SignedDigest? {
         let der = check.bytes.span.extracting(check.signature)
         guard let signature = P256Signature(strictDER: der) else { return nil }

@@ -46,7 +46,7 @@ struct Ejection {
         return carried
     }
 
-    /// The time at which the server may be tried again; 0 if it was never ejected.
+    /// The time at which the server may be tried again; 0 if it is not ejected.
     func ejectedUntil(_ index: Int) -> UInt64 { servers[index].ejectedUntil }
 
     /// True if a success changes nothing.
