@@ -1,12 +1,12 @@
 public import Bytes
 
-/// One command and its arguments, built in place: `clear()` keeps the storage for the next.
+/// One command and its arguments, built in place: `clear()` keeps the storage for the next command.
 ///
-/// It is kept as RESP sends it, an array of bulk strings. hiredis formats the length of each
-/// argument with `sprintf`, which took a sixth of all instructions outside of the signature that
-/// a verified request cost.
+/// It is kept in the form that RESP sends, an array of bulk strings. hiredis formats the length of
+/// each argument with `sprintf`, which took a sixth of all instructions of a verified request
+/// outside of its signature.
 public struct RedisCommand: Sendable {
-    /// Each argument behind its length.
+    /// The arguments, each behind its length.
     private var bytes: [UInt8] = []
     public private(set) var argumentCount = 0
 
@@ -59,7 +59,7 @@ public struct RedisCommand: Sendable {
         append(byteCount: 16) { $0.append(paddedHexadecimal: number) }
     }
 
-    /// Writes the command as RESP sends it.
+    /// Writes the command in the form that RESP sends.
     public func write(to output: inout ByteBuffer) {
         precondition(argumentCount > 0, "a command without a name")
         output.append(UInt8(ascii: "*"))
@@ -68,10 +68,11 @@ public struct RedisCommand: Sendable {
         output.append(bytes)
     }
 
-    /// What stands around an argument: a sign, its length in 20 digits at most, two ends of lines.
+    /// The most bytes around an argument: a sign, its length in 20 digits at most, two ends of
+    /// lines.
     private static let frameByteCountMax = 25
 
-    /// Appends one argument, of whose bytes `write` writes as many as it says.
+    /// Appends one argument. `write` writes its bytes, as many as it announces.
     private mutating func append(
         byteCount: Int, _ write: (inout OutputSpan<UInt8>) -> Void
     ) {

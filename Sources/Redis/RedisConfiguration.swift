@@ -1,12 +1,13 @@
 public import EventLoop
 
-/// Everything that one connection needs to know.
+/// The configuration of one connection.
 public struct RedisConfiguration: Hashable, Sendable {
-    /// Tried in turn; not empty. Several stand for one service, as Sentinels do.
+    /// The endpoints that are tried in turn; not empty. Several stand for one service, such as
+    /// Sentinels.
     public var endpoints: [RedisEndpoint]
     /// The TLS settings, or nil for no TLS.
     public var tls: RedisTLS?
-    /// The user name. Without a password beside it an empty one is sent, which suits a user without
+    /// The user name. Without a password an empty one is sent with it, which suits a user without
     /// one (`nopass`).
     public var username: String?
     public var password: String?
@@ -15,11 +16,11 @@ public struct RedisConfiguration: Hashable, Sendable {
     public var clientName = "sallyport"
     /// The time allowed for the connection itself, and then again for the whole handshake.
     public var connectTimeout: Duration = .seconds(1)
-    /// A command unanswered for this long has an unknown outcome.
+    /// The time after which the outcome of an unanswered command is unknown.
     public var commandTimeout: Duration = .milliseconds(500)
-    /// Commands beyond are refused at once.
+    /// The most commands in flight. Further ones are refused at once.
     public var inFlightCountMax = 4096
-    /// The longest reply: many times what any of our commands is answered with.
+    /// The longest reply: many times the longest that any of our commands gets.
     public var replyByteCountMax = 64 * 1024
     public var backOff = BackOff()
 
@@ -30,7 +31,7 @@ public struct RedisConfiguration: Hashable, Sendable {
         self.endpoints = endpoints
     }
 
-    /// Commands with which each connection begins, answered `OK` where all is well.
+    /// The commands with which each connection begins. Each is answered `OK` if it succeeds.
     public var openingSteps: [RedisOpeningStep] {
         var steps: [RedisOpeningStep] = []
         if username != nil || password != nil {
@@ -58,6 +59,6 @@ public struct RedisConfiguration: Hashable, Sendable {
 public struct RedisOpeningStep: Sendable {
     public let command: RedisCommand
     public let name: String
-    /// A name that the server refuses to note is no reason to do without it.
+    /// False for the client's name: a server that refuses to note it can be used all the same.
     public var isRequired = true
 }

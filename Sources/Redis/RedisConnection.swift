@@ -6,11 +6,12 @@ import TLS
 public enum RedisHandshakeStep: Sendable {
     case send(RedisCommand)
     case finished
-    /// This server will not do, for the reason given to the operator.
+    /// The server cannot be used, for the reason given to the operator.
     case refused(String)
 }
 
-/// The owner of a connection, which leads the handshake and hears when it may be used.
+/// The owner of a connection, which leads the handshake and is told when the connection may be
+/// used.
 public protocol RedisConnectionOwner: AnyObject {
     /// The next step, after the connection is authenticated (`reply` is nil) or the last one is
     /// answered.
@@ -32,7 +33,7 @@ public final class RedisConnection: ReadinessHandler {
     public var configuration: RedisConfiguration {
         didSet { commandNanoseconds = configuration.commandTimeout.wholeNanoseconds }
     }
-    /// Divided once: each command has it.
+    /// The time-out in nanoseconds, divided once because each command needs it.
     private var commandNanoseconds: UInt64
     private weak var owner: (any RedisConnectionOwner)?
     private var session: RedisSessionState
@@ -44,26 +45,27 @@ public final class RedisConnection: ReadinessHandler {
     private var dialer: RedisDialer?
     private let locator: (any RedisLocator)?
     private var attempt = 0
-    /// The endpoint to which it is connected, or was to be.
+    /// The endpoint that it is connected to, or was last to be connected to.
     public private(set) var endpoint: RedisEndpoint?
-    /// The callback for messages that a subscriber gets without asking. It is called with each
-    /// message's array.
+    /// The callback for messages that a subscriber gets unasked. It is called with each message's
+    /// array.
     public var onMessage: (([RedisReply]) -> Void)?
-    /// The server that errors of the socket are about.
+    /// The server that errors of the socket name.
     public private(set) var subject = ""
-    /// Commands of the handshake that are the connection's own, not the owner's.
+    /// The commands of the handshake that belong to the connection, not to its owner.
     private var openingSteps: [RedisOpeningStep] = []
-    /// Counts sockets, so that code which called a handler notices that its socket is gone.
+    /// The number of sockets so far, by which code that called a handler notices that its socket is
+    /// gone.
     private var generation: UInt64 = 0
     private var retireReason = RedisFailure.closed
     /// The connect and handshake deadline, or the wait before the next attempt.
     private var stageTimer: Timer?
-    /// Fires no later than the oldest command's deadline while any is in flight.
+    /// Fires no later than the oldest command's deadline while any command is in flight.
     private var deadlineTimer: Timer?
-    /// Writes what one turn of the loop queued.
+    /// Writes the bytes that one turn of the loop has queued.
     private var flushHook: TurnEndHook?
 
-    /// Why the connection was last lost or not made.
+    /// The reason why the connection was last lost or not made.
     public private(set) var lastFailure: RedisFailure?
 
     public init(
@@ -75,7 +77,7 @@ public final class RedisConnection: ReadinessHandler {
         commandNanoseconds = configuration.commandTimeout.wholeNanoseconds
         self.owner = owner
         self.locator = locator
-        // Workers begin at different addresses.
+        // Random, so that workers begin at different addresses.
         attempt = Int.random(in: 0..<configuration.endpoints.count)
         session = RedisSessionState(
             backOff: configuration.backOff, inFlightCountMax: configuration.inFlightCountMax)
@@ -93,14 +95,15 @@ public final class RedisConnection: ReadinessHandler {
     /// Starts to connect, and to connect again whenever the connection is lost.
     public func open() { perform(session.open()) }
 
-    /// Whether a command would be sent now.
+    /// True if a command would be sent now.
     public var isReady: Bool { session.phase == .ready }
 
     /// True if the connection only awaits the replies to what was sent before.
     public var isRetiring: Bool { session.phase == .retiring }
 
     /// Sends a command. `reply` is called once, possibly before this returns: at once with
-    /// `.unavailable` where the connection is not ready, `.full` where too many are in flight.
+    /// `.unavailable` if the connection is not ready, and with `.full` if too many commands are in
+    /// flight.
     public func send(_ command: RedisCommand, reply: @escaping (RedisOutcome) -> Void) {
         guard session.admits(inFlightCount: pipeline.count) else {
             reply(isReady ? .full : .unavailable)
@@ -109,7 +112,7 @@ public final class RedisConnection: ReadinessHandler {
         queue(command, timeoutNanoseconds: commandNanoseconds, reply: reply)
     }
 
-    /// Takes no more commands, awaits the replies to those in flight, then reconnects.
+    /// Accepts no more commands, awaits the replies to those in flight, then reconnects.
     public func retire(because reason: RedisFailure) {
         retireReason = reason
         perform(session.retire())
@@ -134,7 +137,7 @@ public final class RedisConnection: ReadinessHandler {
         case .beginHandshake: beginHandshake()
         case .announceReady:
             stageTimer?.cancel()
-            // It still runs for the handshake's commands, which had more time.
+            // The timer still runs for the handshake's commands, which had more time.
             deadlineTimer?.cancel()
             owner?.connectionBecameReady()
         case .announceUnready: owner?.connectionFailed(retireReason)
@@ -288,7 +291,8 @@ public final class RedisConnection: ReadinessHandler {
 
     // MARK: reading
 
-    /// Bytes taken from the socket at a time: a few hundred replies of the counter script.
+    /// The most bytes that are read from the socket at once: a few hundred replies of the counter
+    /// script.
     private static let readByteCount = 16 * 1024
 
     public func descriptorIsReadable() {
@@ -347,7 +351,7 @@ public final class RedisConnection: ReadinessHandler {
         guard let deadline = pipeline.oldestDeadline else { return }
         let now = loop.now.nanoseconds
         guard deadline > now else {
-            // A handshake has one time for all its commands, which ends at the same moment.
+            // A handshake has one time limit for all its commands, which ends at the same moment.
             drop(because: session.phase == .handshaking ? .connectTimedOut : .commandTimedOut)
             return
         }

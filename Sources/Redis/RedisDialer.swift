@@ -1,25 +1,26 @@
 import EventLoop
 import TLS
 
-/// Makes one byte stream to a server: its name, the socket, and TLS where that is wanted.
+/// Makes one byte stream to a server: resolves its name, connects the socket, and starts TLS if
+/// that is configured.
 ///
 /// Dropping it ends the attempt. It has no clock: the caller bounds the time.
 final class RedisDialer: ReadinessHandler {
     private let loop: EventLoop
     private let endpoint: RedisEndpoint
     private let tls: RedisTLS?
-    /// Which of several addresses of a name is taken.
+    /// The number that chooses one of several addresses of a name.
     private let turn: Int
     private let done: (Result<Transport, RedisFailure>) -> Void
     private var lookup: BlockingCall<Result<[SocketAddress], IOError>>?
     private var watch: Watch?
     private var session: TLSSession?
     private var isConnected = false
-    /// The server that errors of the socket are about.
+    /// The server that errors of the socket name.
     private(set) var subject = ""
 
-    /// `done` is called once, after ``start()`` has returned or before; dropping this comes first
-    /// where the owner does that.
+    /// `done` is called once, after ``start()`` has returned or before; not at all if the owner
+    /// drops this object first.
     init(
         loop: EventLoop, endpoint: RedisEndpoint, tls: RedisTLS?, turn: Int,
         done: @escaping (Result<Transport, RedisFailure>) -> Void
@@ -111,7 +112,7 @@ final class RedisDialer: ReadinessHandler {
         shakeHands()
     }
 
-    /// The name to expect, and whether it is a numeric address.
+    /// The name to expect, and true if it is a numeric address.
     private func peer(_ tls: RedisTLS) -> (name: String, isAddress: Bool) {
         var name = tls.serverName ?? "localhost"
         if tls.serverName == nil, case .tcp(let host, _) = endpoint { name = host }
@@ -130,7 +131,7 @@ final class RedisDialer: ReadinessHandler {
     private func finish(_ transport: Transport) {
         watch?.disableReading()
         watch?.disableWriting()
-        // From here on it is the transport's.
+        // From here on the descriptor belongs to the transport.
         watch = nil
         done(.success(transport))
     }

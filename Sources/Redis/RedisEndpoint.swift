@@ -1,6 +1,6 @@
 /// The address at which a Redis server listens.
 public enum RedisEndpoint: Hashable, Sendable, CustomStringConvertible {
-    /// A numeric address or a name, and a port; IPv6 without brackets.
+    /// A numeric address or a name, with a port; IPv6 without brackets.
     case tcp(host: String, port: UInt16)
     case unix(path: String)
 

@@ -1,19 +1,19 @@
 public import EventLoop
 
-/// Why a connection to Redis is not usable.
+/// The reason why a connection to Redis is not usable.
 public enum RedisFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// No such name, or the system refused or broke the connection.
+    /// There is no such name, or the system refused or broke the connection.
     case unreachable(IOError)
-    /// The subject of a TLS failure, and the reason for it.
+    /// TLS failed; the values are the subject and the reason.
     case tls(String, String)
     case endedByServer
     case connectTimedOut
-    /// A command had no answer in time; what came later could not be matched.
+    /// A command had no answer in time, and later answers could not be matched.
     case commandTimedOut
     case protocolViolation(RedisProtocolError)
     /// The server answered a step of the handshake in a way that makes it unusable.
     case handshakeRefused(String)
-    /// A command was refused in a way that calls for another connection, e.g. `READONLY`.
+    /// A command was refused in a way that calls for another connection, such as `READONLY`.
     case refusedByServer(String)
     case closed
 

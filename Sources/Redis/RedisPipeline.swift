@@ -1,23 +1,24 @@
 /// The outcome of one command.
 public enum RedisOutcome: Hashable, Sendable {
     case reply(RedisReply)
-    /// The command was never sent as a whole, so it did not run.
+    /// The command was never sent completely, so it did not run.
     case unavailable
     /// The command was not sent, because too many are in flight.
     case full
-    /// Sent, and no reply came: it may have run.
+    /// The command was sent, but no reply came: it may have run.
     case unknown
 }
 
-/// The commands of one connection that wait for their replies, in the order they were written.
+/// The commands of one connection that wait for their replies, in the order in which they were
+/// written.
 ///
-/// `Handler` is called by the owner, never from here. Deadlines are clock readings of the owner's,
-/// in nanoseconds, and must not decrease from one command to the next.
+/// Only the owner calls a `Handler`. Deadlines are readings of the owner's clock in nanoseconds,
+/// and must not decrease from one command to the next.
 public struct RedisPipeline<Handler> {
     private struct Entry {
         let handler: Handler
         let deadline: UInt64
-        /// Position in the stream of all bytes written where the command is complete.
+        /// The position in the stream of all written bytes at which the command is complete.
         let end: UInt64
     }
 
@@ -30,7 +31,7 @@ public struct RedisPipeline<Handler> {
 
     public var count: Int { entries.count - head }
     public var isEmpty: Bool { count == 0 }
-    /// Whether bytes wait to be written.
+    /// True if bytes wait to be written.
     public var hasUnwrittenBytes: Bool { writtenByteCount < queuedByteCount }
     /// The time by which the oldest command must be answered.
     public var oldestDeadline: UInt64? { head < entries.count ? entries[head]?.deadline : nil }
@@ -45,8 +46,8 @@ public struct RedisPipeline<Handler> {
         assert(writtenByteCount <= queuedByteCount)
     }
 
-    /// The handler of the oldest command; nil if none has been sent as a whole, and so no reply can
-    /// be meant for it.
+    /// Takes the handler of the oldest command. Nil if none has been sent completely, so that no
+    /// reply can belong to one.
     public mutating func takeAnswered() -> Handler? {
         guard head < entries.count, let entry = entries[head], entry.end <= writtenByteCount else {
             return nil
@@ -57,7 +58,7 @@ public struct RedisPipeline<Handler> {
         return entry.handler
     }
 
-    /// Empties the pipeline: every handler with the outcome that a lost connection leaves it.
+    /// Empties the pipeline. Returns every handler with the outcome after a lost connection.
     public mutating func takeAll() -> [(handler: Handler, outcome: RedisOutcome)] {
         let settled = entries[head...].compactMap { entry in
             entry.map { entry -> (handler: Handler, outcome: RedisOutcome) in
@@ -68,7 +69,7 @@ public struct RedisPipeline<Handler> {
         return settled
     }
 
-    /// Gives back the places of answered commands: at once when all are, else when they are the
+    /// Removes the places of answered commands: at once if all are answered, else if they are the
     /// greater part, so that each command is moved at most once on average.
     private mutating func compact() {
         if head == entries.count {

@@ -1,7 +1,7 @@
 /// One reply of a Redis server (RESP2: "Redis serialization protocol specification").
 public enum RedisReply: Hashable, Sendable {
     case simpleString(String)
-    /// The whole line, e.g. `NOSCRIPT No matching script.`; see ``RedisServerError``.
+    /// The whole line, such as `NOSCRIPT No matching script.`; see ``RedisServerError``.
     case error(String)
     case integer(Int64)
     case bulk([UInt8])
@@ -15,20 +15,21 @@ public enum RedisReply: Hashable, Sendable {
     }
 }
 
-/// The promise that an error reply makes about its command, read from the reply's first word.
+/// The meaning of an error reply for its command, by the reply's first word.
 public enum RedisServerError: Hashable, Sendable {
     /// The script is not in the server's cache; nothing ran.
     case noScript
-    /// Nothing ran, and this connection will not do better: a replica, a server that loads its
-    /// data, a connection without authentication.
+    /// Nothing ran, and this connection will not do better: the server is a replica, loads its
+    /// data, or asks for authentication.
     case refusedByConnection
     /// Nothing ran; a later command on the same connection may succeed.
     case refused
-    /// Anything else: the command may have run in part.
+    /// Any other error: the command may have run in part.
     case other
 
-    /// Errors that a server gives before a command, or before a script's first write; once a script
-    /// has written, these conditions no longer stop it ("Scripting with Lua", `script.c`).
+    /// Errors that a server reports before a command, or before a script's first write. Once a
+    /// script has written, these conditions do not stop it any more ("Scripting with Lua",
+    /// `script.c`).
     public init(_ line: String) {
         switch line.prefix(while: { $0 != " " }) {
         case "NOSCRIPT": self = .noScript

@@ -1,11 +1,11 @@
 import CHiredis
 
-/// Bytes that are no reply, or a longer or wider one than any that we ask for.
+/// Bytes that are no reply, or a longer or wider reply than any that we ask for.
 public enum RedisProtocolError: Error, Hashable, Sendable {
-    /// hiredis' words.
+    /// The bytes are no reply, in hiredis' words.
     case malformed(String)
     case replyTooLong(byteCountMax: Int)
-    /// A reply that no command waits for.
+    /// There is a reply that no command waits for.
     case unexpectedReply
 }
 
@@ -18,10 +18,11 @@ public enum RedisProtocolError: Error, Hashable, Sendable {
 public struct RedisReplyReader: ~Copyable {
     private let reader: UnsafeMutablePointer<redisReader>
     private let byteCountMax: Int
-    /// Bytes fed since the last whole reply.
+    /// The number of bytes fed since the last complete reply.
     private var pendingByteCount = 0
 
-    /// `CLUSTER SLOTS` answers with an element a slot at most.
+    /// The most elements of an array: `CLUSTER SLOTS` answers with an element for each slot at
+    /// most.
     public static let elementCountMax = RedisSlot.count
 
     public init(byteCountMax: Int) {
@@ -34,7 +35,7 @@ public struct RedisReplyReader: ~Copyable {
 
     deinit { unsafe redisReaderFree(reader) }
 
-    /// Takes what the socket gave. Call ``next()`` until it is nil before feeding more.
+    /// Takes bytes from the socket. Call ``next()`` until it is nil before feeding more.
     public mutating func feed(_ bytes: Span<UInt8>) throws(RedisProtocolError) {
         pendingByteCount += bytes.count
         let fed = unsafe bytes.withUnsafeBytes { source in
@@ -44,7 +45,7 @@ public struct RedisReplyReader: ~Copyable {
         guard fed == REDIS_OK else { throw malformed() }
     }
 
-    /// The next whole reply; nil if more bytes are needed.
+    /// The next complete reply; nil if more bytes are needed.
     public mutating func next() throws(RedisProtocolError) -> RedisReply? {
         var object: UnsafeMutableRawPointer?
         guard unsafe redisReaderGetReply(reader, &object) == REDIS_OK else { throw malformed() }
@@ -54,7 +55,7 @@ public struct RedisReplyReader: ~Copyable {
             }
             return nil
         }
-        // What is left in hiredis' buffer belongs to later replies.
+        // The rest of hiredis' buffer belongs to later replies.
         pendingByteCount = unsafe Int(reader.pointee.len) - Int(reader.pointee.pos)
         return unsafe Unmanaged<ReplyNode>.fromOpaque(object).takeRetainedValue().reply
     }
@@ -67,7 +68,7 @@ public struct RedisReplyReader: ~Copyable {
     }
 }
 
-/// A reply while hiredis builds it. The root is retained by hiredis, every other by its parent.
+/// A reply while hiredis builds it. hiredis retains the root, and each node its children.
 private final class ReplyNode {
     private let value: RedisReply
     private var elements: [ReplyNode] = []
@@ -79,7 +80,7 @@ private final class ReplyNode {
         return value
     }
 
-    /// Hangs a new node where `task` says; the pointer is what hiredis keeps for it.
+    /// Adds a new node at the place that `task` names. hiredis keeps the returned pointer for it.
     static func make(
         _ value: RedisReply, for task: UnsafePointer<redisReadTask>?
     ) -> UnsafeMutableRawPointer? {
@@ -92,7 +93,7 @@ private final class ReplyNode {
     }
 }
 
-/// hiredis keeps the pointer, never the table: one that lives as long as the program.
+/// The table of functions. hiredis keeps a pointer to it, so it lives as long as the program.
 private nonisolated(unsafe) let replyFunctions: UnsafeMutablePointer<redisReplyObjectFunctions> = {
     let table = UnsafeMutablePointer<redisReplyObjectFunctions>.allocate(capacity: 1)
     unsafe table.initialize(
@@ -118,7 +119,7 @@ private func createString(
 private func createArray(
     _ task: UnsafePointer<redisReadTask>?, _ elementCount: Int32
 ) -> UnsafeMutableRawPointer? {
-    // No object: hiredis gives up on the connection.
+    // Without an object hiredis gives the connection up.
     guard elementCount <= RedisReplyReader.elementCountMax else { return nil }
     return unsafe ReplyNode.make(.array([]), for: task)
 }

@@ -2,7 +2,7 @@ public import EventLoop
 
 /// The Sentinels that watch one master (redis.io, "High availability with Redis Sentinel").
 public struct RedisSentinelConfiguration: Hashable, Sendable {
-    /// The way to the Sentinels. They have users of their own, and no databases.
+    /// The connection to the Sentinels. They have their own users, and no databases.
     public var connection: RedisConfiguration
     public var masterName: String
 
@@ -12,10 +12,10 @@ public struct RedisSentinelConfiguration: Hashable, Sendable {
     }
 }
 
-/// Asks Sentinels where the master is, and hears from one of them when it moves.
+/// Asks Sentinels for the address of the master, and hears from one of them when the master moves.
 ///
-/// What they say is a hint: they may be cut off or late. Whether a server is a master, and with
-/// whose data, is asked of itself.
+/// Their answers are hints, because they may be cut off or late. Only the server itself can tell
+/// that it is a master, and with which data.
 public final class RedisSentinel: RedisLocator {
     private let masterName: String
     private let inquiry: Inquiry
@@ -28,7 +28,7 @@ public final class RedisSentinel: RedisLocator {
         subscription = Subscription(loop: loop, configuration)
     }
 
-    /// The master is elsewhere now.
+    /// Called when the master has another address.
     public var onSwitch: ((RedisEndpoint) -> Void)? {
         get { subscription.onSwitch }
         set { subscription.onSwitch = newValue }
@@ -38,7 +38,7 @@ public final class RedisSentinel: RedisLocator {
         inquiry.locate(found)
     }
 
-    /// The server that was found is a master: the same Sentinel is asked again the next time.
+    /// Confirms that the server found is a master: the same Sentinel is asked again the next time.
     public func confirm() { inquiry.confirm() }
 
     /// Sets the configuration of connections that are made from now on.
@@ -62,10 +62,10 @@ public final class RedisSentinel: RedisLocator {
         private let addressCount: Int
         private(set) var connection: RedisConnection?
         private var waiter: ((Result<RedisEndpoint, RedisFailure>) -> Void)?
-        /// Sentinels that failed since the question was asked.
+        /// The number of Sentinels that failed since the question was asked.
         private var failureCount = 0
         private var isOpen = false
-        /// An answer led to no master: another Sentinel may know more.
+        /// True if an answer led to no master: another Sentinel may know more.
         private var isDoubted = false
 
         init(loop: EventLoop, _ configuration: RedisSentinelConfiguration) {
@@ -133,14 +133,15 @@ public final class RedisSentinel: RedisLocator {
         func connectionFailed(_ failure: RedisFailure) {
             guard waiter != nil else { return }
             failureCount += 1
-            // One more than there are: the first may only have been an old connection's end.
+            // One failure more than there are Sentinels: the first may only have been the end of an
+            // old connection.
             if failureCount > addressCount { finish(.failure(failure)) }
         }
     }
 
     // MARK: hearing
 
-    /// One connection that hears of switches.
+    /// The connection that hears of switches.
     private final class Subscription: RedisConnectionOwner {
         private let masterName: String
         private(set) var connection: RedisConnection?
@@ -153,7 +154,7 @@ public final class RedisSentinel: RedisLocator {
                 loop: loop, configuration: configuration.connection, owner: self)
             self.connection = connection
             connection.onMessage = { [weak self] parts in self?.take(parts) }
-            // A Sentinel that is cut off says nothing: it is asked whether it is still there.
+            // A Sentinel that is cut off says nothing, so it is asked if it is still there.
             pulse = Timer(loop: loop) { [weak self] in
                 self?.connection?.send(RedisCommand("PING")) { _ in }
             }
@@ -176,7 +177,7 @@ public final class RedisSentinel: RedisLocator {
 
         func connectionFailed(_ failure: RedisFailure) {}
 
-        /// `message`, the channel, and `<master> <old ip> <old port> <new ip> <new port>`.
+        /// Parses `message`, the channel, and `<master> <old ip> <old port> <new ip> <new port>`.
         private func take(_ parts: [RedisReply]) {
             guard parts.count == 3, parts[1].text == "+switch-master",
                 let words = parts[2].text?.split(separator: " "), words.count == 5,
@@ -189,7 +190,7 @@ public final class RedisSentinel: RedisLocator {
 }
 
 extension RedisEndpoint {
-    /// An endpoint as servers name others, or nil if the text is not one.
+    /// Parses an endpoint as servers name others. Nil if the text is not one.
     public init?(host: String?, port: String?) {
         guard let host, !host.isEmpty, let number = port.flatMap(UInt16.init), number != 0 else {
             return nil

@@ -2,16 +2,17 @@ public import EventLoop
 
 /// The life of one connection, again and again: connect, shake hands, serve, fail, wait.
 ///
-/// Touches no socket and no clock: every method takes an event and returns what to do about it.
-/// An event that does not fit the phase (a timer that fired while its cancellation was on the way)
-/// asks for nothing.
+/// It touches no socket and no clock: every method takes an event and returns the action. An event
+/// that does not fit the phase (a timer that fired while its cancellation was on the way) causes no
+/// action.
 public struct RedisSessionState: Hashable, Sendable {
     public enum Phase: Hashable, Sendable {
         case idle
         case connecting
         case handshaking
         case ready
-        /// Commands already sent are awaited, new ones are refused; then the connection is dropped.
+        /// Commands already sent are awaited, and new ones are refused; then the connection is
+        /// dropped.
         case retiring
         case waiting
         case closed
@@ -31,7 +32,7 @@ public struct RedisSessionState: Hashable, Sendable {
     }
 
     public private(set) var phase = Phase.idle
-    /// Attempts that failed since the last finished handshake.
+    /// The number of attempts that failed since the last finished handshake.
     public private(set) var failureCount = 0
     private let backOff: BackOff
     private let inFlightCountMax: Int
@@ -41,7 +42,7 @@ public struct RedisSessionState: Hashable, Sendable {
         self.inFlightCountMax = inFlightCountMax
     }
 
-    /// Whether a command may be sent while `inFlightCount` others wait for their replies.
+    /// True if a command may be sent while `inFlightCount` others wait for their replies.
     public func admits(inFlightCount: Int) -> Bool {
         phase == .ready && inFlightCount < inFlightCountMax
     }
@@ -65,7 +66,7 @@ public struct RedisSessionState: Hashable, Sendable {
         return .announceReady
     }
 
-    /// The connection, or the attempt at one, is no good any more. `jitter` is 0...1.
+    /// The connection, or the attempt at one, has failed. `jitter` is 0...1.
     public mutating func failed(jitter: Double) -> Action {
         switch phase {
         case .connecting, .handshaking, .ready, .retiring:
@@ -84,7 +85,7 @@ public struct RedisSessionState: Hashable, Sendable {
         return .connect
     }
 
-    /// A new connection is wanted, once what was sent on this one is answered.
+    /// A new connection is wanted once all commands sent on this one are answered.
     public mutating func retire() -> Action {
         guard phase == .ready else { return .nothing }
         phase = .retiring

@@ -4,13 +4,13 @@ public struct RedisSlot: Hashable, Sendable, Comparable {
 
     public let number: Int
 
-    /// A slot by its number, or nil beyond the last.
+    /// The slot with this number; nil beyond the last.
     public init?(_ number: Int) {
         guard (0..<Self.count).contains(number) else { return nil }
         self.number = number
     }
 
-    /// The slot of `key`: of what its first braces hold, where that is not empty.
+    /// The slot of `key`: of the text in its first braces, if that is not empty.
     public init(ofKey key: [UInt8]) {
         var part = key[...]
         if let open = key.firstIndex(of: 0x7B) {
@@ -22,7 +22,7 @@ public struct RedisSlot: Hashable, Sendable, Comparable {
         self.init(ofTag: part)
     }
 
-    /// The slot of what stands between braces.
+    /// The slot of a text between braces.
     public init(ofTag tag: some Sequence<UInt8>) {
         var register: UInt16 = 0
         for byte in tag {
@@ -31,7 +31,7 @@ public struct RedisSlot: Hashable, Sendable, Comparable {
         number = Int(register) & (Self.count - 1)
     }
 
-    /// CRC-16/XMODEM: polynomial 0x1021, nothing reflected, register from 0.
+    /// The table of CRC-16/XMODEM: polynomial 0x1021, no reflection, register from 0.
     private static let table: [UInt16] = (0..<256).map { byte in
         (0..<8).reduce(UInt16(byte) << 8) { value, _ in
             value & 0x8000 == 0 ? value << 1 : value << 1 ^ 0x1021
@@ -44,7 +44,7 @@ public struct RedisSlot: Hashable, Sendable, Comparable {
 
     /// A short text that hashes to this slot, the same at every call.
     public var tag: [UInt8] {
-        // Among so many texts none is missing: each slot is hit by sixty on average.
+        // So many texts hit each slot sixty times on average, so none is missing.
         for number in 0..<1_000_000 {
             let text = Array(String(number, radix: 36).utf8)
             if RedisSlot(ofTag: text) == self { return text }
@@ -52,19 +52,19 @@ public struct RedisSlot: Hashable, Sendable, Comparable {
         preconditionFailure("a slot without a text")
     }
 
-    /// A fixed shuffle of all slots: which of its slots a server keeps things in, so that moving
-    /// some of them to another server rarely moves this one.
+    /// The slot's place in a fixed shuffle of all slots. A server keeps its record in the slot that
+    /// comes first in it, so that moving some slots to another server rarely moves the record.
     public var rank: Int { number &* 0x2545 & (Self.count - 1) }
 }
 
-/// The place that a cluster names for a slot.
+/// The server that a cluster names for a slot.
 public enum RedisRedirection: Hashable, Sendable {
-    /// The slot has moved there. Remember it.
+    /// The slot has moved to that server. Remember it.
     case moved(RedisSlot, RedisEndpoint)
-    /// The slot is moving there. Ask there this once, after `ASKING`.
+    /// The slot is moving to that server. Ask there this once, after `ASKING`.
     case ask(RedisSlot, RedisEndpoint)
 
-    /// Reads `MOVED 3999 127.0.0.1:6381`; an empty host is that of the server that was asked.
+    /// Parses `MOVED 3999 127.0.0.1:6381`; an empty host means that of the server that was asked.
     public init?(_ line: String, askedAt asked: RedisEndpoint?) {
         let words = line.split(separator: " ")
         guard words.count == 3, let slot = Int(words[1]).flatMap(RedisSlot.init),
@@ -82,7 +82,7 @@ public enum RedisRedirection: Hashable, Sendable {
     }
 }
 
-/// Which master of a cluster keeps which slots, as one of its servers sees it.
+/// The slots of each master of a cluster, as one of its servers sees them.
 public struct RedisSlotMap: Hashable, Sendable {
     public private(set) var masters: [RedisEndpoint] = []
     /// An index of ``masters`` for each slot; -1 if no master keeps it.
@@ -90,7 +90,7 @@ public struct RedisSlotMap: Hashable, Sendable {
 
     public init() {}
 
-    /// Reads the reply to `CLUSTER SLOTS`; nil if it is none.
+    /// Parses the reply to `CLUSTER SLOTS`; nil if it is another reply.
     public init?(_ reply: RedisReply, askedAt asked: RedisEndpoint?) {
         guard case .array(let ranges) = reply, ranges.count <= RedisSlot.count else { return nil }
         for range in ranges {
@@ -132,6 +132,6 @@ public struct RedisSlotMap: Hashable, Sendable {
         return owners.indices.lazy.filter { owners[$0] == Int16(index) }.compactMap(RedisSlot.init)
     }
 
-    /// Whether every slot has a master.
+    /// True if every slot has a master.
     public var isComplete: Bool { !owners.contains(-1) }
 }

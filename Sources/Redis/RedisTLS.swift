@@ -3,7 +3,7 @@ public import TLS
 /// The TLS settings of connections to a server.
 public struct RedisTLS: Hashable, Sendable {
     public let context: TLSClientContext
-    /// The name to ask for and to find in the certificate; nil: the server's own host.
+    /// The name to ask for and to find in the certificate; nil for the server's own host.
     public var serverName: String?
 
     public init(context: TLSClientContext, serverName: String? = nil) {

@@ -1,10 +1,10 @@
 import Bytes
 import KeyStore
 
-/// Makes the calls of the counter script, by one configuration.
+/// Makes the calls of the counter script for one configuration.
 struct CounterCalls {
     let layout: RedisKeyLayout
-    /// Divided once: each call has them.
+    /// Milliseconds, divided once because each call needs them.
     private let graceMilliseconds: Int
     private let stateMilliseconds: Int
 
@@ -14,7 +14,7 @@ struct CounterCalls {
         layout = RedisKeyLayout(prefix: configuration.keyPrefix)
     }
 
-    /// Under `incarnation`, where it is not that of the challenge.
+    /// `incarnation`: nil for that of the challenge.
     func advance(
         _ request: CounterAdvance, _ part: CounterScript.Part, _ incarnation: Incarnation? = nil
     ) -> CounterScript.Call {
@@ -35,7 +35,7 @@ struct CounterCalls {
     func spend(
         token id: Bytes16, forMilliseconds life: Int, at moment: StoreMoment
     ) -> CounterScript.Call {
-        // Of a clock that is corrected meanwhile the token knows nothing.
+        // The token's end does not follow a correction of the clock in the meantime.
         let expiresAt = moment.milliseconds.addingReportingOverflow(
             Int64(max(life, 1) + ServerLife.stepMilliseconds))
         return CounterScript.Call(

@@ -22,7 +22,7 @@ extension CounterCluster: CounterMasters {
                 if case .rateLimited = verdict {
                     self?.forget(Array(count.names.spent), in: challengeSlot)
                 }
-                // The challenge is spent: the same assertion cannot come again.
+                // The challenge is spent, so the same assertion cannot come again.
                 let isLeft = verdict == .unavailable || verdict == .full
                 reply(isLeft ? .unknown : verdict)
             }
@@ -35,8 +35,8 @@ extension CounterCluster: CounterMasters {
         run(call, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
     }
 
-    /// Asks the master that keeps `name`. The reply is nil also if the slot is being moved: events
-    /// that are not counted meanwhile are not missed.
+    /// Asks the master that keeps `name`. The reply is nil also if the slot is being moved; events
+    /// that are not counted meanwhile do not matter.
     func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void) {
         ask(command, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
     }

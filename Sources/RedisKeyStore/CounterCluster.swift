@@ -4,11 +4,12 @@ import EventLoop
 import KeyStore
 import Redis
 
-/// The masters of a cluster, as one worker sees them: who keeps which slots, and a connection to
+/// The masters of a cluster, as one worker sees them: the slots of each master, and a connection to
 /// each.
 ///
-/// The map is a hint: a server that does not keep a slot says so and has done nothing. It is asked
-/// for again and again, of one server after another where not all masters of the last one could be
+/// The map is a hint: a server that does not keep a slot says so and does nothing. The map is asked
+/// for again and again; if not all masters that a server names can be reached, the next server is
+/// asked.
 /// reached.
 final class CounterCluster {
     private let loop: EventLoop
@@ -19,11 +20,12 @@ final class CounterCluster {
     private let news: IncarnationNews
     private let scout: ClusterScout
     private var map = RedisSlotMap()
-    /// A master that appears later may be a replica that took another's place.
+    /// True once there was a map. A master that appears later may be a replica that took another's
+    /// place.
     private var hadMap = false
     private var nodes: [RedisEndpoint: CounterNode] = [:]
     private var leaving: [ObjectIdentifier: CounterNode] = [:]
-    /// Calls that wait until a slot has moved as a whole.
+    /// Calls that wait until a slot has moved completely.
     private var pauses: [ObjectIdentifier: Timer] = [:]
     private var isClosed = false
     private(set) var lastFailure: RedisFailure?
@@ -94,7 +96,7 @@ final class CounterCluster {
 
     // MARK: calls
 
-    /// The way of a call so far, bounded so that it does not go round forever.
+    /// The detours of a call so far, bounded so that it does not go round forever.
     private struct Detour {
         var hopCount = 0
         var pauseCount = 0
@@ -176,13 +178,14 @@ final class CounterCluster {
         }
     }
 
-    /// Notes what an answer says, for both masters, before anything is asked of them: the map that
-    /// the scout brings afterwards may be the same one.
+    /// Notes the meaning of an answer, for both masters, before any of them is asked again: the map
+    /// that the scout brings afterwards may be unchanged.
     private func move(_ slot: RedisSlot, to endpoint: RedisEndpoint) -> CounterNode {
         let former = map[slot]
         map.move(slot, to: endpoint)
         let node = node(at: endpoint)
-        // Also where it stays: what came with the slot may lack what its last master lost.
+        // Also if the record stays: the slot may have come without counters that its last master
+        // lost.
         node.moveRecord(to: record(of: endpoint))
         if let former, former != endpoint {
             nodes[former]?.moveRecord(to: record(of: former))
@@ -194,7 +197,7 @@ final class CounterCluster {
         _ call: CounterScript.Call, in slot: RedisSlot, _ detour: Detour,
         reply: @escaping (CounterVerdict) -> Void
     ) {
-        // As long as any call may take.
+        // At most as long as any call may take.
         guard Self.pause * detour.pauseCount <= connection.commandTimeout else {
             return reply(.unavailable)
         }
@@ -202,7 +205,7 @@ final class CounterCluster {
         var name: ObjectIdentifier?
         let timer = Timer(loop: loop) { [weak self] in
             guard let self, let name else { return reply(.unavailable) }
-            // Held by the loop while it fires.
+            // The loop holds the timer while it fires.
             pauses[name] = nil
             run(call, in: slot, detour, reply: reply)
         }
@@ -237,8 +240,8 @@ final class CounterCluster {
         return node
     }
 
-    /// The name of the record of a master's incarnation, in one of its slots; all gateways that
-    /// have the same map choose the same.
+    /// The name of the record of a master's incarnation, in one of its slots. All gateways with the
+    /// same map choose the same.
     private func record(of endpoint: RedisEndpoint) -> [UInt8] {
         let slot = map.slots(of: endpoint).min { $0.rank < $1.rank }
         return calls.layout.record(tag: slot?.tag)
@@ -270,7 +273,7 @@ final class CounterCluster {
     }
 }
 
-/// Asks the servers of a cluster who keeps what.
+/// Asks the servers of a cluster for the slots of each master.
 private final class ClusterScout: RedisConnectionOwner {
     private var connection: RedisConnection?
     private let seeds: [RedisEndpoint]
@@ -282,7 +285,7 @@ private final class ClusterScout: RedisConnectionOwner {
     init(loop: EventLoop, configuration: RedisConfiguration) {
         seeds = configuration.endpoints
         var configuration = configuration
-        // A range and its servers for each slot, at worst.
+        // At worst, a range and its servers for each slot.
         configuration.replyByteCountMax = 16 * 1024 * 1024
         connection = RedisConnection(loop: loop, configuration: configuration, owner: self)
     }
@@ -296,7 +299,7 @@ private final class ClusterScout: RedisConnectionOwner {
         let byteCountMax = connection.configuration.replyByteCountMax
         connection.configuration = next
         connection.configuration.replyByteCountMax = byteCountMax
-        // Those of the settings may all be gone one day.
+        // The servers of the settings may all be gone one day.
         connection.configuration.endpoints = seeds + masters.filter { !seeds.contains($0) }
     }
 

@@ -3,8 +3,8 @@ import Bytes
 import KeyStore
 import Redis
 
-/// The masters that keep the counters, as one worker sees them: a server by itself, or those of a
-/// cluster. Each `reply` is called once, perhaps before the call returns.
+/// The masters that keep the counters, as one worker sees them: a single server, or the masters of
+/// a cluster. Each `reply` is called once, perhaps before the call returns.
 protocol CounterMasters: AnyObject {
     /// Called when ``isConnected``, ``refusal`` or an incarnation has changed, and for each failed
     /// attempt.
@@ -13,16 +13,17 @@ protocol CounterMasters: AnyObject {
     var onLoss: (() -> Void)? { get set }
     /// Called with the number of accepted requests that too few replicas had in time.
     var onUnconfirmed: ((Int) -> Void)? { get set }
-    /// Called with the words in which a master refuses what it is asked.
+    /// Called with a master's words when it refuses a command.
     var onRefusal: ((String) -> Void)? { get set }
 
-    /// Whether at least one can be asked.
+    /// True if at least one master can be asked.
     var isConnected: Bool { get }
-    /// Whether every key's master can be asked.
+    /// True if every key's master can be asked.
     var isWhole: Bool { get }
-    /// The words of one that refuses everything, where all that are connected do; otherwise nil.
+    /// The words of a master that refuses every command, if all connected masters do; otherwise
+    /// nil.
     var refusal: String? { get }
-    /// Why there is no connection, or was none before the present one.
+    /// The reason why there is no connection, or was none before the present one.
     var lastFailure: RedisFailure? { get }
 
     func open()
@@ -43,12 +44,12 @@ protocol CounterMasters: AnyObject {
     func run(
         _ call: CounterScript.Call, by name: Bytes16, reply: @escaping (CounterVerdict) -> Void)
 
-    /// Asks that master what touches no counter; nil if it cannot be known what came of it.
+    /// Asks that master something about no counter. Nil if the outcome cannot be known.
     func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void)
 }
 
 extension CounterMasters {
-    /// That of the master which will keep a challenge with this id, for this key or for any.
+    /// The moment of the master that will keep a challenge with this id, for this key or for any.
     func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
         node(keyID: keyID, challenge: challenge)?.moment
     }

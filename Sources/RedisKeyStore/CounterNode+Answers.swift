@@ -6,19 +6,19 @@ extension CounterNode {
     /// The outcome of one call.
     enum Outcome {
         case verdict(CounterVerdict)
-        /// Nothing ran: another server keeps the slot.
+        /// Nothing ran, because another server keeps the slot.
         case redirected(RedisRedirection)
-        /// Nothing ran: the slot is half moved.
+        /// Nothing ran, because the slot is being moved.
         case tryAgain
-        /// Nothing ran: the cluster has lost servers.
+        /// Nothing ran, because the cluster has lost servers.
         case clusterDown
     }
 
-    /// The verdict of a call of the counter script that the server answered with an error.
+    /// The verdict on a call of the counter script that the server answered with an error.
     static func verdict(ofError line: String) -> CounterVerdict {
         switch RedisServerError(line) {
         case .noScript, .refused, .refusedByConnection: .unavailable
-        // The script's own refusal, before it wrote anything.
+        // The refusal may be the script's own, before it wrote anything.
         case .other: ServerLife.isRefusal(line) ? .unavailable : .unknown
         }
     }
@@ -31,7 +31,8 @@ extension CounterNode {
         return text
     }
 
-    /// Makes a new connection after an answer that leaves this one without script or incarnation.
+    /// Makes a new connection after an answer that shows that this one lacks the script or the
+    /// incarnation.
     func giveUp(on reply: RedisReply) {
         guard case .error(let line) = reply else { return dropForGarbage() }
         // A server that is busy or full has changed nothing; it is asked again soon.

@@ -12,7 +12,7 @@ extension CounterNode {
         connection?.send(command) { _ in }
     }
 
-    /// Asks what touches no counter; nil if it cannot be known what came of it.
+    /// Asks something about no counter. Nil if the outcome cannot be known.
     func ask(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
         guard let connection, isConnected else { return reply(nil) }
         connection.send(command) { [weak self] outcome in

@@ -1,9 +1,9 @@
 import Redis
 
-/// Whether a master runs the counter script, of which a look tells nothing: a user may have the
-/// right to the one and not to the other.
+/// Tries if a master runs the counter script. A look cannot tell, because a user may have the right
+/// to one and not to the other.
 extension CounterNode {
-    /// The words of what was refused last, until it is done.
+    /// The words of the last refusals. Each is forgotten when the refused action succeeds.
     struct Complaints {
         var ofLook: String?
         var ofTrial: String?
@@ -26,7 +26,7 @@ extension CounterNode {
         }
         switch RedisServerError(line) {
         case .noScript: loadScript()
-        // The look has met it, too, and ends the connection.
+        // The look has met the same refusal, and ends the connection.
         case .refusedByConnection: break
         case .other where !RightsInquiry.isNeeded(for: line): break
         case .refused, .other:

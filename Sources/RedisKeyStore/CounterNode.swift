@@ -3,48 +3,49 @@ import EventLoop
 import KeyStore
 import Redis
 
-/// The counters that one master keeps, as one worker sees them: a connection, the script there, and
-/// the incarnation of what it holds.
+/// The counters of one master, as one worker sees them: a connection, the script there, and the
+/// incarnation of the counters.
 ///
-/// An answer that is lost on the way is `.unknown` and never asked for again.
+/// An answer that is lost on the way counts as `.unknown`, and the command is never repeated.
 final class CounterNode {
     private let loop: EventLoop
     private let isCluster: Bool
     private let wait: RedisWait?
     private(set) var connection: RedisConnection?
-    /// SHA-1 of the script, as the server gave it.
+    /// The SHA-1 of the script, as the server gave it.
     private(set) var scriptDigest: String?
     private var isLoadingScript = false
     private var isChecking = false
     private var held = HeldCalls()
-    /// Adopted when the handshake is done: no challenge is for a server that would not spend it.
+    /// Adopted when the handshake is complete, so that no challenge is sealed for a server that
+    /// would not spend it.
     private var found: (look: ServerLook, at: MonotonicInstant)?
     private var handshakeNewsNumber: UInt64 = 0
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
     private let checkPatience: Duration
     private var known: KnownIncarnation
-    /// When a call of the counter script looks at the whole identity again.
+    /// The time from which a call of the counter script checks the whole identity again.
     private var lookDueAt = MonotonicInstant(nanoseconds: 0)
     private var command = RedisCommand()
     private lazy var confirmation = ReplicaConfirmation(loop: loop, wait: wait) { [weak self] in
         self?.connection
     }
 
-    /// Name of the record of the incarnation, in a slot of this master.
+    /// The name of the record of the incarnation, in a slot of this master.
     private(set) var record: [UInt8]
     /// The incarnation: nil until the first connection, and the last known one while there is none.
     var incarnation: Incarnation? { known.look?.incarnation }
-    /// That incarnation, and the server's clock as it goes on here since.
+    /// That incarnation, and the server's clock extrapolated since the last answer.
     var moment: StoreMoment? { known.moment(at: loop.now) }
-    /// As ``moment``; or what another worker has learned since this one looked.
+    /// As ``moment``, or the moment that another worker has learned since this one looked.
     var sealingMoment: StoreMoment? {
         guard let news = known.newsMoment(of: record, at: loop.now) else { return moment }
         checkIncarnation()
         return news
     }
     private(set) var isConnected = false
-    /// In which words the master refuses to write, to be looked at, or to run the counter script;
-    /// nil if it does not.
+    /// The words in which the master refuses to write, to be looked at, or to run the counter
+    /// script; nil if it does not.
     var refusal: String? { complaints.words }
     var complaints = Complaints() {
         didSet {
@@ -53,21 +54,21 @@ final class CounterNode {
         }
     }
 
-    /// Why there is no connection, or was none before the present one.
+    /// The reason why there is no connection, or was none before the present one.
     private(set) var lastFailure: RedisFailure?
     /// Called when ``isConnected``, ``refusal`` or ``incarnation`` has changed, and for each failed
     /// attempt.
     var onStateChange: (() -> Void)?
     /// Called once after ``leave()``, when nothing is in flight any more.
     var onLeft: (() -> Void)?
-    /// Called for accepted requests that too few replicas had in time.
+    /// Called with the number of accepted requests that too few replicas had in time.
     var onUnconfirmed: ((Int) -> Void)? {
         get { confirmation.onUnconfirmed }
         set { confirmation.onUnconfirmed = newValue }
     }
     /// Called when the master may have lost what was accepted there.
     var onLoss: (() -> Void)?
-    /// Called with the master's words where it refuses what is asked, and the connection stays.
+    /// Called with the master's words when it refuses a command and the connection stays.
     var onRefusal: ((String) -> Void)? {
         get { refusals.onRefusal }
         set { refusals.onRefusal = newValue }
@@ -77,7 +78,8 @@ final class CounterNode {
     private var inquiry: RightsInquiry?
     private var isLeaving = false
 
-    /// `succeedsAnother`: what this master holds, another one may have held before it, and more.
+    /// `succeedsAnother`: another master may have held the counters of this one before it, and more
+    /// of them.
     init(
         loop: EventLoop, configuration: RedisCounterConfiguration, connection: RedisConfiguration,
         record: [UInt8], news: IncarnationNews, locator: (any RedisLocator)? = nil,
@@ -100,13 +102,13 @@ final class CounterNode {
     /// The server that it is connected to, or was last to be connected to.
     var endpoint: RedisEndpoint? { connection?.endpoint }
 
-    /// Changes how connections are made from now on.
+    /// Changes the settings of connections that are made from now on.
     func update(_ configuration: RedisConfiguration) { connection?.configuration = configuration }
 
     /// Settles what is in flight and lets go of the connection for good.
     func close() { connection?.close() }
 
-    /// Takes no more calls; closes when what is in flight is answered.
+    /// Accepts no more calls; closes once all commands in flight are answered.
     func leave() {
         guard !isLeaving else { return }
         isLeaving = true
@@ -117,7 +119,7 @@ final class CounterNode {
         }
     }
 
-    /// Reconnects, after what is in flight is answered.
+    /// Reconnects once all commands in flight are answered.
     func reconnect(because reason: RedisFailure) {
         if isConnected {
             connection?.retire(because: reason)
@@ -128,7 +130,7 @@ final class CounterNode {
 
     // MARK: the counter
 
-    /// `reply` is called once: before this returns where there is no connection.
+    /// `reply` is called once, and before this returns if there is no connection.
     func run(
         _ call: CounterScript.Call, isAsking: Bool = false, reply: @escaping (Outcome) -> Void
     ) {
@@ -142,13 +144,13 @@ final class CounterNode {
         guard let connection, let scriptDigest, isConnected else {
             return reply(.verdict(.unavailable))
         }
-        // A worker that stood still may have missed whatever came and went.
+        // A worker that was stopped for a while may have missed changes.
         if loop.now >= checkDueAt { checkIncarnation(isForced: true) }
         if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
         var call = call
         call.isCluster = isCluster
         call.notedMilliseconds = known.look?.notedMilliseconds ?? 0
-        // One of another incarnation is refused before the script would look.
+        // A challenge of another incarnation is refused before the script would check the identity.
         if loop.now >= lookDueAt, call.incarnation == incarnation {
             call.look = .whole
             lookDueAt = loop.now + CounterScript.lookInterval
@@ -172,7 +174,7 @@ final class CounterNode {
                     self?.dropForGarbage()
                     return reply(.verdict(.unknown))
                 }
-                // The script ends before its look where the key is revoked.
+                // The script ends before that check if the key is revoked.
                 if verdict == .revoked { self?.lookLater(than: call) }
                 if verdict == .incarnationChanged, let self, call.incarnation == incarnation {
                     return afterLook { reply(.verdict(verdict)) }
@@ -186,7 +188,7 @@ final class CounterNode {
         }
     }
 
-    /// The next call looks in place of one that was to and did not.
+    /// Has the next call check the identity in place of one that was to and did not.
     private func lookLater(than call: CounterScript.Call) {
         if call.look != .quick { lookDueAt = loop.now }
     }
@@ -205,7 +207,8 @@ final class CounterNode {
         }
         switch RedisServerError(line) {
         case .noScript where !isAgain:
-            // Nothing ran. The server takes commands in order: loading goes before asking again.
+            // Nothing ran. The server takes commands in order, so the script is loaded before the
+            // next call.
             loadScript()
             return run(call, isAsking: isAsking, isAgain: true, reply: reply)
         case .refusedByConnection:
@@ -214,7 +217,7 @@ final class CounterNode {
             connection?.retire(because: .refusedByServer(String(line.prefix(200))))
         case .refused:
             tellRefusal(line)
-            // What refuses everything makes the store unready.
+            // A server that refuses everything makes the store unready.
             if refusal == nil { checkIncarnation() }
         case .noScript, .other: tellRefusal(line)
         }
@@ -243,7 +246,7 @@ final class CounterNode {
 
     // MARK: the incarnation
 
-    /// Asks again where a reply contradicts the incarnation last known.
+    /// Looks again if a reply contradicts the last known incarnation.
     private func compareIncarnation(with call: CounterScript.Call, _ verdict: CounterVerdict) {
         switch verdict {
         case .accepted, .replayed, .challengeSpent, .counterUsed, .counterTooLow, .rateLimited:
@@ -263,18 +266,18 @@ final class CounterNode {
 
     private func lookEnded() {
         for call in held.take() { call() }
-        // One of them may have begun the next look.
+        // One of the calls may have begun the next look.
         guard !held.isEmpty, !isChecking else { return }
         if isConnected { checkIncarnation() } else { lookEnded() }
     }
 
-    /// Whether a challenge of `incarnation` may be good although that is not the incarnation known
+    /// True if a challenge of `incarnation` may be good although it is not the incarnation known
     /// here: another worker, or another gateway, may have looked since.
     func mayHaveBegun(_ incarnation: Incarnation) -> Bool {
         isServing && known.mayHaveBegun(incarnation)
     }
 
-    /// Looks whether the store is under `incarnation` by now, and calls `reply` once.
+    /// Looks if the store is under `incarnation` by now, and calls `reply` once.
     func look(for incarnation: Incarnation, reply: @escaping () -> Void) {
         afterLook { [weak self] in
             if let self, isConnected { known.asked(for: incarnation) }
@@ -282,8 +285,8 @@ final class CounterNode {
         }
     }
 
-    /// Looks at the server. Commands that are sent afterwards are judged by what this finds,
-    /// because the server takes commands in order.
+    /// Looks at the server. Commands that are sent afterwards are judged by the result, because the
+    /// server takes commands in order.
     func checkIncarnation(isForced: Bool = false) {
         guard isConnected, !isChecking || isForced, let connection else { return }
         isChecking = true
@@ -293,7 +296,7 @@ final class CounterNode {
             guard let self else { return }
             isChecking = false
             defer { lookEnded() }
-            // The answer about another record, in a slot that has moved away.
+            // The answer is about another record, in a slot that has moved away.
             guard record == self.record else { return }
             if case .reply(let reply) = outcome {
                 if let found = ServerLook(reply) {
@@ -301,14 +304,14 @@ final class CounterNode {
                 }
                 giveUp(on: reply)
             }
-            // The next call looks.
+            // So that the next call looks.
             checkDueAt = loop.now
         }
         tryScript(on: connection)
     }
 
     private func lookCommand() -> RedisCommand {
-        // The answer was under way for a moment, so that the server's clock is ahead of this.
+        // The answer took a moment, so the server's clock is ahead of this.
         let earliest = moment.map { $0.milliseconds - Int64(ServerLife.stepMilliseconds) }
         return IncarnationScript.command(
             record: record, isCluster: isCluster, since: known.look,
@@ -316,7 +319,7 @@ final class CounterNode {
     }
 
     /// The master's slots have changed. If the record stays, it is looked at again, because slots
-    /// may have come with what another master lost.
+    /// may have come without counters that another master lost.
     func moveRecord(to name: [UInt8]) {
         if name != record {
             record = name
@@ -326,10 +329,10 @@ final class CounterNode {
         checkIncarnation(isForced: true)
     }
 
-    /// Takes what was found by a look that began when the news had come to `number`.
+    /// Takes the result of a look that began when the news had come to `number`.
     private func adopt(_ found: ServerLook, after number: UInt64, at instant: MonotonicInstant) {
         let isChanged = found.incarnation != incarnation
-        // Before anything is sealed under the new one.
+        // Before anything is sealed under the new incarnation.
         if isChanged, known.hadOne { onLoss?() }
         known.adopt(found, of: record, after: number, at: instant)
         complaints.ofLook = found.refusal
@@ -382,7 +385,7 @@ extension CounterNode: RedisConnectionOwner {
         lookDueAt = loop.now
         isChecking = false
         isLoadingScript = false
-        // The record became another one during the handshake.
+        // Another record took its place during the handshake.
         if known.look == nil { checkIncarnation() }
         onStateChange?()
     }

@@ -5,14 +5,15 @@ import Redis
 /// The script that accepts a counter and spends a challenge, or does neither.
 ///
 /// All checks come before the first write, and a script runs alone in its server, so that nothing
-/// is ever done in part and no two callers can both win. Three reads and two writes when all is
-/// well.
+/// is ever done in part and two callers cannot both win. A call without a fault takes three reads
+/// and two writes.
 ///
 /// Role, replication history and time are compared at every call, at half of the script's cost: a
 /// server that is demoted, filled with older data and promoted again keeps its connections and its
-/// process, and the record of the incarnation comes back with the data. What else ``ServerLife``
-/// lists costs as much as the whole rest. It is compared where the device has no state, which may
-/// have been evicted, and by the first call of a worker after ``lookInterval``: by every call where
+/// process, and the record of the incarnation comes back with the data. Comparing the rest of
+/// ``ServerLife`` costs as much as everything else. It is compared if the device has no state,
+/// which may have been evicted, and by the first call of a worker after ``lookInterval``: so by
+/// every call if there are few, and by few calls if there are many.
 /// there are few, and by few where there are many.
 package enum CounterScript {
     /// The script's answers. None of them is 0 or 1, which half of Redis' own commands answer.
@@ -27,38 +28,39 @@ package enum CounterScript {
         /// milliseconds until it has one.
         case rateLimited = 17
         case counterTooLow = 18
-        /// The device's state was no state, and has been replaced.
+        /// The device's state was invalid, and has been replaced.
         case stateHealed = 19
         case challengeExpired = 20
     }
 
     /// The part of the work that one call does.
     enum Part: String {
-        /// The whole of it: challenge and counter lie together.
+        /// The whole of it: challenge and counter are in the same slot.
         case whole
-        /// Spends a challenge that lies elsewhere than the counter.
+        /// Spends a challenge in another slot than the counter.
         case spend
         /// Accepts the counter for which such a challenge was spent.
         case count
     }
 
-    /// How much of the server's identity the script compares where the device's state shows that
+    /// The part of the server's identity that the script compares if the device's state shows that
     /// nothing was lost.
     enum Look: String {
         /// Role, history and time.
         case quick
-        /// The whole of it.
+        /// The whole identity.
         case whole
     }
 
-    /// Bits of the ring: how far below the highest counter a device's past is remembered, and so
+    /// The bits of the ring: the number of counters below the highest that are remembered, and so
     /// the widest window.
     static let windowSizeMax = 1024
-    /// How long a worker's calls rely on what one of them has found the server to be.
+    /// The time for which a worker's calls rely on the identity that one of them has checked.
     static let lookInterval = Duration.milliseconds(50)
-    /// Milliseconds: far beyond any life of a challenge, far below what Redis takes for `PX`.
+    /// The longest life in milliseconds: far beyond any life of a challenge, far below the limit of
+    /// Redis for `PX`.
     private static let lifeMax: Int64 = 100 * 366 * 24 * 3600 * 1000
-    /// Buckets kept of one device. More limits than this cannot be told to the script.
+    /// The most buckets of one device. The script cannot be told more limits.
     static let rateCountMax = 8
 
     /// The arguments of one call.
@@ -73,13 +75,13 @@ package enum CounterScript {
         let graceMilliseconds: Int
         let stateMilliseconds: Int
         var rates: [CounterRate] = []
-        /// The time of the record that the worker saw last.
+        /// The time in the record that the worker saw last.
         var notedMilliseconds: Int64 = 0
         var isCluster = false
         var look = Look.quick
 
         /// Calls the script that the server knows under `digest`. `record` is the name of the
-        /// incarnation's record; it is one of the script's keys where servers do not mind.
+        /// incarnation's record; it is one of the script's keys if the server allows that.
         func write(
             digest: String, record: [UInt8], isRecordKey: Bool, to command: inout RedisCommand
         ) {
@@ -124,13 +126,13 @@ package enum CounterScript {
 
     /// KEYS: 1 revocation mark, 2 device state, 3 mark of the spent challenge, which holds the
     /// counter that it was spent with, 4 incarnation record. Only 3 to `spend`, only 1 and 2 to
-    /// `count`; without 4 where a cluster would not take a name of another slot, which is read all
+    /// `count`; without 4 if a cluster would not accept a name of another slot, which is read all
     /// the same.
     /// ARGV: 1 part, 2 name of the incarnation record, 3 incarnation of the challenge (to `count`:
     /// that of the server, as its worker knows it), 4 counter, 5 window size, 6 floor, 7 end of the
-    /// challenge by the server's clock, 8 and 9 how long after it the spent mark is kept, and the
-    /// device state after this call, in milliseconds, 10 time of the record when it was seen last,
-    /// 11 `server` or `cluster`, 12 `whole` where the whole identity is looked at in any case; then
+    /// challenge by the server's clock, 8 and 9 the milliseconds for which the spent mark is kept
+    /// after that, and the device state after this call, 10 time of the record when it was last
+    /// seen, 11 `server` or `cluster`, 12 `whole` to check the whole identity in any case; then
     /// three for each rate: identity, interval, depth.
     ///
     /// A counter whose bit is set in the device's state cannot be used again. So the whole identity
@@ -147,9 +149,9 @@ package enum CounterScript {
     /// `window(N)` may be mixed on one device. `strict` is a window of one: only the highest
     /// counter itself lies in it, and its bit is set.
     ///
-    /// A device without state begins at the floor with all bits set: what lies below was used. So
-    /// does one whose state is none, as nothing here writes it, at the counter of the request that
-    /// found it, which was signed by the device and is refused.
+    /// A device without state begins at the floor with all bits set, because lower counters were
+    /// used. A device with an invalid state, which nothing here writes, begins at the counter of
+    /// the request that found it. The device has signed that request, and it is refused.
     package static let source = """
         local part = ARGV[1]
         local spentName = part == 'spend' and KEYS[1] or KEYS[3]
@@ -300,8 +302,8 @@ package enum CounterScript {
         return \(Code.accepted.rawValue)
         """
 
-    /// A call that tells whether the server runs the script, and changes nothing: the script finds
-    /// the record in the place of a revocation mark, or no record at all.
+    /// A call that shows that the server runs the script, and changes nothing: the script finds the
+    /// record in place of a revocation mark, or no record at all.
     static func trial(digest: String, record: [UInt8]) -> RedisCommand {
         var command = RedisCommand("EVALSHA", digest, "2")
         for _ in 0..<2 { command.append(record) }
@@ -310,7 +312,7 @@ package enum CounterScript {
         return command
     }
 
-    /// Whether `reply` is what the script answers to ``trial(digest:record:)``.
+    /// True if `reply` is the script's answer to ``trial(digest:record:)``.
     static func isOfTrial(_ reply: RedisReply) -> Bool {
         [Code.revoked, .incarnationChanged].contains { reply == .integer($0.rawValue) }
     }
@@ -346,7 +348,7 @@ package enum CounterScript {
 }
 
 extension CounterRate {
-    /// Eight, big-endian: as the device state holds them.
+    /// The identity as eight big-endian bytes, the form of the device state.
     fileprivate var identityBytes: [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: identity >> (56 - 8 * UInt64($0))) }
     }

@@ -4,7 +4,7 @@ import EventLoop
 import KeyStore
 import Redis
 
-/// A server by itself, or the one that Sentinels name.
+/// A single server, or the one that Sentinels name.
 final class CounterServer: CounterMasters {
     private let calls: CounterCalls
     private let node: CounterNode
@@ -77,7 +77,7 @@ final class CounterServer: CounterMasters {
 
     private func run(_ call: CounterScript.Call, reply: @escaping (CounterVerdict) -> Void) {
         node.run(call) { outcome in
-            // No server by itself redirects.
+            // A single server never redirects.
             if case .verdict(let verdict) = outcome { reply(verdict) } else { reply(.unknown) }
         }
     }

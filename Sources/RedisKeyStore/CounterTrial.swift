@@ -12,7 +12,8 @@ struct CounterTrial {
     private let keyID: KeyID
     private let isCluster: Bool
 
-    /// Accepted, seen again, and the same counter with another challenge.
+    /// The calls: one that is accepted, the same again, and the same counter with another
+    /// challenge.
     static let calls: [(counter: UInt32, challenge: UInt64, expected: CounterScript.Code)] = [
         (1, 1, .accepted), (1, 1, .replayed), (1, 2, .counterUsed),
     ]
@@ -23,11 +24,11 @@ struct CounterTrial {
         layout = RedisKeyLayout(prefix: "\(prefix)doctor:\(name):")
         keyID = KeyID(digest: RandomBytes.bytes32())
         self.isCluster = isCluster
-        // In a cluster all that is tried lies in one slot.
+        // In a cluster all names of the trial are in one slot.
         recordName = layout.record(tag: isCluster ? layout.tag(keyID) : nil)
     }
 
-    /// A name in the slot in which all is tried.
+    /// The slot of all names of the trial.
     var slot: RedisSlot { RedisSlot(ofKey: recordName) }
 
     /// Writes a record of no gateway that expires, so that nothing stays. The incarnation script
@@ -45,7 +46,7 @@ struct CounterTrial {
         IncarnationScript.command(record: recordName, fresh: incarnation, isCluster: isCluster)
     }
 
-    /// `now`: of the server's clock.
+    /// `now`: the time by the server's clock.
     func counterCall(
         _ digest: String, counter: UInt32, challenge: UInt64, now: Int64
     ) -> RedisCommand {

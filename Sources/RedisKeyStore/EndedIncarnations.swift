@@ -1,7 +1,7 @@
 import KeyStore
 
-/// The last incarnations that a look has found not to be the store's. Challenges of theirs are
-/// refused at once: each incarnation costs one look.
+/// The last incarnations that a look has found not to be the store's. Their challenges are refused
+/// at once, so each incarnation costs only one look.
 struct EndedIncarnations {
     private static let countMax = 64
     private var last: [Incarnation] = []
@@ -14,6 +14,7 @@ struct EndedIncarnations {
         last.append(incarnation)
     }
 
-    /// The store has begun one that may be among them: it was asked about too early.
+    /// The store has begun an incarnation that may be among them because it was asked about too
+    /// early.
     mutating func remove(_ incarnation: Incarnation) { last.removeAll { $0 == incarnation } }
 }

@@ -3,15 +3,16 @@ import KeyStore
 import Synchronization
 
 /// The incarnations that the workers of one process have learned of last, by the names of their
-/// records, so that no worker seals challenges under one that another worker knows to have ended.
+/// records, so that no worker seals challenges under an incarnation that another worker knows to
+/// have ended.
 ///
 /// A challenge is accepted only by the store of its incarnation, which has every counter that was
-/// accepted under it. So it does no harm to seal one under an incarnation that one's own connection
-/// has not seen.
+/// accepted under it. So a worker may seal one under an incarnation that its own connection has not
+/// seen.
 public final class IncarnationNews: Sendable {
     /// The news of one record.
     struct Item {
-        /// Items are numbered from 1.
+        /// The item's number, from 1.
         let number: UInt64
         let learnedAt: MonotonicInstant
         private let moment: StoreMoment
@@ -22,7 +23,7 @@ public final class IncarnationNews: Sendable {
             learnedAt = instant
         }
 
-        /// That moment, as it goes on since.
+        /// That moment, extrapolated to `now`.
         func moment(at now: MonotonicInstant) -> StoreMoment {
             StoreMoment(
                 incarnation: moment.incarnation,
@@ -39,7 +40,7 @@ public final class IncarnationNews: Sendable {
     /// The number of the last item.
     var number: UInt64 { lastNumber.load(ordering: .acquiring) }
 
-    /// Tells that the store of `record` goes on under another incarnation. Returns the item's
+    /// Notes that the store of `record` continues under another incarnation. Returns the item's
     /// number.
     func tell(_ record: [UInt8], _ moment: StoreMoment, at now: MonotonicInstant) -> UInt64 {
         items.withLock { items in
@@ -50,7 +51,7 @@ public final class IncarnationNews: Sendable {
         }
     }
 
-    /// The item of `record`, if it came after that of `number`.
+    /// The item of `record`, if it is newer than the one with `number`.
     func item(of record: [UInt8], after number: UInt64) -> Item? {
         guard self.number > number else { return nil }
         return items.withLock { $0[record].flatMap { $0.number > number ? $0 : nil } }

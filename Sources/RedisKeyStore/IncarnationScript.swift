@@ -6,22 +6,22 @@ import Redis
 /// The script that finds the incarnation of a server, or begins a new one.
 ///
 /// The record names the process (`run_id`) and the replication history (`master_replid`) under
-/// which it was written, and what else ``ServerLife`` lists. A restart changes the first, a
-/// promotion the second, also if a master was demoted, filled from a replica that lagged behind it,
-/// and promoted again without ever stopping. A record of another process or history was copied,
-/// restored or replicated from elsewhere, and counters may be missing beside it. The script reads
-/// all of it itself, so that nothing can happen between looking and replacing.
+/// which it was written, and the other facts that ``ServerLife`` lists. A restart changes the
+/// first, a promotion the second, also if a master was demoted, filled from a replica that lagged
+/// behind it, and promoted again without ever stopping. A record of another process or history was
+/// copied, restored or replicated from elsewhere, and counters may be missing beside it. The script
+/// reads all of it itself, so that nothing can happen between looking and replacing.
 ///
 /// The history also changes when a master gets its first replica, or gets one after an hour without
-/// any: then clients sign once more than was needed.
+/// any. Clients then sign once more than necessary.
 ///
 /// Each look writes the record again with the server's time, and the gateway that looked remembers
 /// that time: a record that is older than what a gateway has seen came back from a dump, and one
 /// that no gateway has looked at for long may have come back with its whole machine.
 ///
-/// In a cluster each master has a record of its own, with its configuration epoch: a master that
-/// takes a slot back from another has a higher one than before, and what the other lost while it
-/// had the slot is refused here.
+/// In a cluster each master has a record of its own, with its configuration epoch. A master that
+/// takes a slot back from another has a higher epoch than before, so that counters that the other
+/// lost while it had the slot are refused here.
 ///
 /// A server that may evict keys is refused: it would forget a spent challenge together with its
 /// counter. One that has evicted keys begins another incarnation.
@@ -30,9 +30,10 @@ package enum IncarnationScript {
     static let historyByteCount = 40
 
     /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation, 2 `cluster` or nothing; 3 the history
-    /// of a server that was looked at before, 4 the time that its record had then, 5 what its clock
-    /// shows at least by now. Answers with the valid incarnation, the history, the time that the
-    /// record has, what the clock shows, and the words in which the server refuses to write, if it
+    /// of a server that was looked at before, 4 the time that its record had then, 5 the least that
+    /// its clock shows by now. Answers with the valid incarnation, the history, the time of the
+    /// record, the time of the clock, and the words in which the server refuses to write, if it
+    /// does.
     /// does.
     package static let source =
         ServerLife.functions + """
@@ -88,7 +89,7 @@ package enum IncarnationScript {
         return command
     }
 
-    /// Sixteen hexadecimal digits.
+    /// The incarnation as sixteen hexadecimal digits.
     static func text(_ incarnation: Incarnation) -> String { Hex.encode(incarnation.value) }
 
     /// Parses an incarnation. Nil for anything that ``text(_:)`` does not write.
@@ -102,16 +103,17 @@ package enum IncarnationScript {
 /// The findings of a look at a server.
 struct ServerLook: Hashable {
     let incarnation: Incarnation
-    /// `master_replid`.
+    /// The server's `master_replid`.
     let history: String
     /// The time in the record: the highest that the server's clock has shown to any gateway.
     let notedMilliseconds: Int64
     /// The present time of the server's clock.
     let milliseconds: Int64
-    /// In which words the server refuses to write: it accepts nothing then. Nil if it does not.
+    /// The words in which the server refuses to write, so that it accepts nothing. Nil if it does
+    /// not.
     let refusal: String?
 
-    /// Reads a reply. Nil if it is not the script's answer.
+    /// Parses a reply. Nil if it is not the script's answer.
     init?(_ reply: RedisReply) {
         guard case .array(let parts) = reply, parts.count == 5,
             let incarnation = parts[0].text.flatMap(IncarnationScript.incarnation),

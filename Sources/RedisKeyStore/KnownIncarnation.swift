@@ -11,7 +11,7 @@ struct KnownIncarnation {
     private(set) var hadOne: Bool
     private var lookedAt = MonotonicInstant(nanoseconds: 0)
     private var ended = EndedIncarnations()
-    /// The last item of ``news`` that the server was looked at after.
+    /// The number of the last item of ``news`` before the last look.
     private var newsNumber: UInt64 = 0
 
     init(news: IncarnationNews, succeedsAnother: Bool) {
@@ -19,7 +19,7 @@ struct KnownIncarnation {
         hadOne = succeedsAnother
     }
 
-    /// The incarnation, and the server's clock as it goes on here since the last look.
+    /// The incarnation, and the server's clock extrapolated since the last look.
     func moment(at now: MonotonicInstant) -> StoreMoment? {
         look.map {
             StoreMoment(
@@ -34,7 +34,7 @@ struct KnownIncarnation {
         news.item(of: record, after: newsNumber)?.moment(at: now)
     }
 
-    /// Whether the master may be under `incarnation` by now, which the last look did not find.
+    /// True if the master may be under `incarnation` by now, which the last look did not find.
     func mayHaveBegun(_ incarnation: Incarnation) -> Bool {
         incarnation != look?.incarnation && !ended.contains(incarnation)
     }
@@ -44,7 +44,7 @@ struct KnownIncarnation {
         if incarnation != look?.incarnation { ended.note(incarnation) }
     }
 
-    /// Takes what was found by a look that began when ``news`` had come to `number`, and tells the
+    /// Takes the result of a look that began when ``news`` had come to `number`, and tells the
     /// other workers if it is new.
     mutating func adopt(
         _ found: ServerLook, of record: [UInt8], after number: UInt64, at now: MonotonicInstant
@@ -61,6 +61,6 @@ struct KnownIncarnation {
         hadOne = true
     }
 
-    /// The record is another one now, of which nothing is known.
+    /// Forgets the incarnation, because another record has taken its place.
     mutating func forget() { look = nil }
 }

@@ -14,16 +14,15 @@ public struct RedisCheckupStep: Hashable, Sendable {
     public let text: String
 }
 
-/// Does what a gateway does with its Redis, each command once, without touching what a gateway has
-/// there: the scripts run on names of their own below the same prefix, which are removed again and
-/// would go by themselves within a minute. The incarnation is read, never replaced.
+/// Does once, for each command, what a gateway does with its Redis, without touching the gateway's
+/// data: the scripts run on their own names below the same prefix, which are removed again and
+/// would expire within a minute. The incarnation is read, never replaced.
 ///
-/// For commands, and for a thread of its own at a gateway's start: it connects and waits. What one
-/// step lacks does not keep the others from being tried, so that all missing rights of a user are
-/// told at once.
+/// For commands, and for a thread of its own at a gateway's start, because it connects and waits.
+/// If one step fails the others are still tried, so that all missing rights of a user are reported
+/// at once.
 public enum RedisCheckup {
-    /// Calls `report` for each step when it is done. If nothing may be written, the scripts are not
-    /// tried.
+    /// Calls `report` after each step. If nothing may be written, the scripts are not tried.
     public static func run(
         _ configuration: RedisCounterConfiguration, mayWrite: Bool = true,
         report: @escaping (RedisCheckupStep) -> Void
@@ -58,7 +57,7 @@ public enum RedisCheckup {
                     : "not every slot has a master: keys in the others get 503"))
     }
 
-    /// Each Sentinel by itself: a failover needs most of them.
+    /// Checks each Sentinel separately, because a failover needs most of them.
     private static func run(
         _ sentinel: RedisSentinelConfiguration, _ report: (RedisCheckupStep) -> Void
     ) {

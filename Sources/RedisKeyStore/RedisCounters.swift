@@ -7,7 +7,7 @@ public import Redis
 /// The counters of all devices, in Redis, as one worker sees them: one connection to each master,
 /// one script call for each request.
 ///
-/// An answer that is lost on the way is `.unknown` and never asked for again.
+/// An answer that is lost on the way counts as `.unknown`, and the command is never repeated.
 public final class RedisCounters: CounterStore {
     private let calls: CounterCalls
     private let masters: any CounterMasters
@@ -21,7 +21,7 @@ public final class RedisCounters: CounterStore {
     public var onLoss: (() -> Void)?
     /// Called with the number of accepted requests that too few replicas had in time.
     public var onUnconfirmed: ((Int) -> Void)?
-    /// Called with the words in which a master refuses what it is asked, each time.
+    /// Called each time with a master's words when it refuses a command.
     public var onRefusal: ((String) -> Void)?
 
     /// Connects, and connects again whenever a connection is lost, until ``close()`` or until this
@@ -47,10 +47,9 @@ public final class RedisCounters: CounterStore {
         masters.open()
     }
 
-    /// The time by which a challenge with this id, for this key or for any, is judged:
-    /// the clock of the master that will keep it, extrapolated from its last answer. While that
-    /// master cannot be reached, it is the last that was known; until it was first reached, it is
-    /// nil.
+    /// The time by which a challenge with this id, for this key or for any, is judged: the clock of
+    /// the master that will keep it, extrapolated from its last answer. While that master cannot be
+    /// reached, it is the last known one; nil until it was first reached.
     public func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
         masters.moment(keyID: keyID, challenge: challenge)
     }
@@ -73,10 +72,10 @@ public final class RedisCounters: CounterStore {
         node.look(for: incarnation, reply: reply)
     }
 
-    /// Whether at least one master can be asked.
+    /// True if at least one master can be asked.
     public var isConnected: Bool { masters.isConnected }
 
-    /// Whether every key's master can be asked.
+    /// True if every key's master can be asked.
     package var isWhole: Bool { masters.isWhole }
 
     public var isShared: Bool { true }
@@ -86,7 +85,7 @@ public final class RedisCounters: CounterStore {
         return lastFailure.map(\.description) ?? "no connection yet"
     }
 
-    /// Sets all callbacks to report to `observer`.
+    /// Makes all callbacks report to `observer`.
     public func report(to observer: CounterStoreObserver) {
         var wasAvailable = false
         onStateChange = { [unowned self] in
@@ -99,11 +98,11 @@ public final class RedisCounters: CounterStore {
         onRefusal = observer.refused
     }
 
-    /// Why there is no connection, or was none before the present one.
+    /// The reason why there is no connection, or was none before the present one.
     public var lastFailure: RedisFailure? { masters.lastFailure }
 
     /// Accepts the counter and spends the challenge, or neither; a challenge that is bound to no
-    /// key may be spent in vain. `reply` is called once: before this returns where there is no
+    /// key may be spent in vain. `reply` is called once, and before this returns if there is no
     /// connection.
     public func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
         masters.advance(request, reply: reply)
@@ -146,11 +145,11 @@ public final class RedisCounters: CounterStore {
         }
     }
 
-    /// Logs in again from now on, wherever a connection is made; what stands stays. Only how
-    /// servers are reached may differ from before.
+    /// Uses new credentials for connections that are made from now on; existing ones stay. Only the
+    /// way in which servers are reached may differ from before.
     public func update(_ next: RedisCounterConfiguration) { masters.update(next) }
 
-    /// Redis forgets by itself.
+    /// Does nothing, because Redis expires keys by itself.
     public func sweep() {}
 
     /// Settles what is in flight and lets go of the connections for good.

@@ -2,7 +2,7 @@ import EventLoop
 import Redis
 
 /// Asks a server one command after another and waits for each answer, on a loop of its own: for
-/// commands, never on a worker. It connects once; what is lost stays lost.
+/// commands, never on a worker. It connects once, and does not reconnect.
 final class RedisDialogue: RedisConnectionOwner {
     private let loop: EventLoop
     private var connection: RedisConnection?

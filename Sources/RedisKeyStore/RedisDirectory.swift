@@ -1,8 +1,9 @@
 import Redis
 
-/// Which servers a configuration leads to at the moment. For commands: it asks and waits.
+/// The servers that a configuration leads to at the moment. For commands, because it asks and
+/// waits.
 struct RedisDirectory {
-    /// One server by itself, the master that Sentinels name, or those of a cluster.
+    /// A single server, the master that Sentinels name, or the masters of a cluster.
     let masters: [RedisEndpoint]
     /// The map of slots, or nil outside of a cluster.
     let map: RedisSlotMap?
@@ -21,7 +22,7 @@ struct RedisDirectory {
         }
     }
 
-    /// The first answer that `read` takes, of the servers in turn.
+    /// The first answer of the servers, in turn, that `read` accepts.
     private static func first<Answer>(
         _ connection: RedisConfiguration, _ command: RedisCommand,
         _ read: (RedisReply, RedisEndpoint) -> Answer?

@@ -8,7 +8,7 @@ import Redis
 ///     <prefix>{<key id>}:revoked             revocation mark
 ///     <prefix>{<key id>}:counter             device state
 ///     <prefix>{<key id>}:spent:<challenge>   mark of a spent challenge
-///     <prefix>{<name>}:signal:<half>         what gateways count together for a signal
+///     <prefix>{<name>}:signal:<half>         shared count of a signal
 ///     <prefix>{<token>}:token                mark of an accepted token of DeviceCheck
 ///
 /// In a cluster:
@@ -29,7 +29,7 @@ struct RedisKeyLayout {
     private static let tokenSuffix = Array("}:token".utf8)
     fileprivate static let spentSuffix = Array("}:spent:".utf8)
 
-    /// The key of the record; without a tag that of a server that has no slots.
+    /// The key of the record; without a tag for a server that has no slots.
     func record(tag: [UInt8]?) -> [UInt8] {
         guard let tag else { return prefix + Array("incarnation".utf8) }
         return prefix + [0x7B] + tag + Array("}:incarnation".utf8)
@@ -39,7 +39,7 @@ struct RedisKeyLayout {
 
     func tag(_ challenge: Bytes16) -> [UInt8] { Base64.encodeURLBytes(challenge.array) }
 
-    /// The names of one device and of a challenge that lies with it.
+    /// The names of one device and of a challenge in its slot.
     func names(_ keyID: KeyID, challenge: Bytes16) -> CounterNames {
         Base64.withURL(keyID.digest) { device in
             Base64.withURL(challenge) {
@@ -48,7 +48,7 @@ struct RedisKeyLayout {
         }
     }
 
-    /// The names of one device and of a challenge that lies by itself.
+    /// The names of one device and of a challenge in another slot.
     func names(_ keyID: KeyID, freeChallenge challenge: Bytes16) -> CounterNames {
         Base64.withURL(keyID.digest) { device in
             Base64.withURL(challenge) {
@@ -57,7 +57,7 @@ struct RedisKeyLayout {
         }
     }
 
-    /// The name of what gateways count together, for one half of a window.
+    /// The name of a count that gateways share, for one half of a window.
     func tally(_ name: Bytes16, half: Int64) -> [UInt8] {
         start(tag(name)) + Array("}:signal:\(half)".utf8)
     }
@@ -79,7 +79,7 @@ struct RedisKeyLayout {
     }
 }
 
-/// The names in one call of the counter script, one behind the other in one piece of memory.
+/// The names in one call of the counter script, one after another in one piece of memory.
 struct CounterNames {
     private var bytes: [UInt8] = []
     private var revokedEnd = 0

@@ -18,7 +18,8 @@ public enum RedisRevocations {
             do throws(RedisRevocationError) {
                 return try markOnce(keys, configuration)
             } catch {
-                // Slots move, masters change: a mark that is set twice is set.
+                // Slots move and masters change, so this is repeated. Setting a mark twice does no
+                // harm.
                 guard attemptCount < attemptCountMax, error.mentionsAnotherServer else {
                     throw error
                 }
@@ -72,7 +73,7 @@ public enum RedisRevocations {
     }
 }
 
-/// Marks were not set, or some may not have been.
+/// The reason why marks were not set, or some may not have been.
 public enum RedisRevocationError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Nothing was changed.
     case notConnected(String)

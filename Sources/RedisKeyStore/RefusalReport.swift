@@ -1,10 +1,10 @@
 import Redis
 
-/// Tells what a master refuses while its connection stays. A script's complaint about a right does
-/// not name it, so that this is found out first; meanwhile the same complaint comes with every
+/// Reports the refusals of a master whose connection stays. A script's complaint about a right does
+/// not name it, so the right is found out first; meanwhile the same complaint comes with every
 /// request.
 final class RefusalReport {
-    /// Called with where the master is, and its words.
+    /// Called with the master's address and its words.
     var onRefusal: ((String) -> Void)?
     private var inquiry: RightsInquiry?
 

@@ -1,9 +1,9 @@
 import EventLoop
 import Redis
 
-/// Holds what was accepted until replicas have it, or until that has taken too long; one `WAIT`
-/// speaks for all that was answered before it, because a connection's later commands stand still
-/// behind it.
+/// Holds accepted requests until replicas have their counters, or until that has taken too long.
+/// One `WAIT` is enough for all requests answered before it, because later commands of a connection
+/// wait behind it.
 ///
 /// Too few replicas are counted and delay no request: the counter is used and the challenge spent
 /// on the master, and what a failover would lose is refused by its incarnation anyway.
@@ -58,7 +58,7 @@ final class ReplicaConfirmation {
 }
 
 extension Duration {
-    /// Rounded down; not negative.
+    /// Milliseconds, rounded down and not negative.
     var wholeMilliseconds: Int {
         let (seconds, attoseconds) = components
         return Int(max(seconds, 0)) * 1000 + Int(max(attoseconds, 0) / 1_000_000_000_000_000)

@@ -1,19 +1,20 @@
 import Redis
 
-/// Finds out which right a script lacked. Redis says that one was missing and not which
-/// (`scriptVerifyACL` of its `script.c`), but names it where the command comes by itself. So each
-/// command of the scripts is sent by itself, in a form that changes nothing.
+/// Finds out which right a script lacked. Redis says that one was missing but not which
+/// (`scriptVerifyACL` of its `script.c`); it names the right if the command comes by itself. So
+/// each command of the scripts is sent by itself, in a form that changes nothing.
 struct RightsInquiry {
     enum Step {
         case ask(RedisCommand)
-        /// The server's words, which name the command, or those of the script if none was refused.
+        /// The server's words, which name the command, or those of the script if no command was
+        /// refused.
         case found(String)
     }
 
     private let complaint: String
     private var questions: ArraySlice<RedisCommand>
 
-    /// Whether an error is the complaint of a script about a right.
+    /// True if an error is the complaint of a script about a right.
     static func isNeeded(for line: String) -> Bool {
         line.contains("user executing the script can't")
     }

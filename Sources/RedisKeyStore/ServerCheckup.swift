@@ -3,14 +3,14 @@ import Redis
 /// The steps of a check-up with one server.
 struct ServerCheckup {
     private let configuration: RedisCounterConfiguration
-    /// The slots that the server keeps in a cluster.
+    /// The slots of the server in a cluster.
     private let slots: [RedisSlot]?
     private let mayWrite: Bool
     private let report: (RedisCheckupStep) -> Void
     private let dialogue: RedisDialogue
     /// The server's life as a record names it, or nil if no gateway would use it.
     private var life: (process: String, history: String)?
-    /// The step that a lost connection is reported for.
+    /// The name of the step in which a lost connection is reported.
     private var stepName = "connection"
 
     static func run(
@@ -22,7 +22,7 @@ struct ServerCheckup {
         bare.password = nil
         bare.database = 0
         bare.clientName = ""
-        // As long as a gateway waits for the steps with which it begins.
+        // As long as a gateway waits for the first steps of a connection.
         bare.commandTimeout = max(bare.commandTimeout, bare.connectTimeout)
         do throws(RedisFailure) {
             let dialogue = try RedisDialogue(bare)
@@ -69,7 +69,7 @@ struct ServerCheckup {
         report(RedisCheckupStep(name: stepName, verdict: verdict, text: text))
     }
 
-    /// The reply, or nil if the server refuses the command, which is told.
+    /// The reply; nil if the server refuses the command, which is reported.
     private func ask(_ command: RedisCommand, as name: String) throws(RedisFailure) -> RedisReply? {
         let reply = try dialogue.ask(command)
         guard case .error(let line) = reply else { return reply }
@@ -77,7 +77,7 @@ struct ServerCheckup {
         return nil
     }
 
-    /// The words of an error, in which a missing right is named.
+    /// The words of an error; if a right is missing, they name it.
     private func cause(of line: String) throws(RedisFailure) -> String {
         guard RightsInquiry.isNeeded(for: line) else { return line }
         var inquiry = RightsInquiry(about: line, record: record, isCluster: slots != nil)
@@ -167,7 +167,8 @@ struct ServerCheckup {
         }
     }
 
-    /// The rule of the incarnation script, and what comes near to it.
+    /// Checks the rule of the incarnation script, and warns if the server comes near to breaking
+    /// it.
     private mutating func checkEviction() throws(RedisFailure) {
         stepName = "eviction"
         guard let memory = try information("memory") else { return }
@@ -189,7 +190,7 @@ struct ServerCheckup {
         }
     }
 
-    /// None is needed, and one that fails makes the server refuse writes.
+    /// Persistence is not needed, but if it fails the server refuses writes.
     private mutating func checkPersistence() throws(RedisFailure) {
         stepName = "persistence"
         guard let persistence = try information("persistence") else { return }
@@ -286,7 +287,7 @@ struct ServerCheckup {
         }
     }
 
-    /// In a cluster one whose names lie with this server.
+    /// A trial whose names are in a slot of this server if it belongs to a cluster.
     private func trial() -> CounterTrial {
         let kept = slots.map { Set($0) }
         while true {
@@ -311,11 +312,11 @@ struct ServerCheckup {
         tell(.ok, "accepts a counter once")
     }
 
-    /// Before it there are no users with rights of their own.
+    /// Earlier versions have no users with rights of their own.
     private static let majorVersionMin = 6
 }
 
-/// The lines `name:value` of `INFO`.
+/// Parses the lines `name:value` of `INFO`.
 private struct ServerInformation {
     private var values: [Substring: String] = [:]
 

@@ -1,7 +1,7 @@
-/// What both scripts ask a server about itself: Lua that they share.
+/// The questions of both scripts to a server about itself, in Lua that they share.
 ///
-/// Who writes the record of an incarnation puts into it what was true of the server then. As long
-/// as all of it is true still, nothing that was counted since can have been lost:
+/// The gateway that writes the record of an incarnation puts the facts about the server at that
+/// time into it. As long as all of them are still true, no counter since then can have been lost:
 ///
 /// | what was lost | what shows it |
 /// | --- | --- |
@@ -13,9 +13,9 @@
 /// | marks that ended early, by the server's clock | the time of the last look, beside the clock |
 /// | a slot that another master had meanwhile | `cluster_my_epoch` |
 enum ServerLife {
-    /// How far the server's clock may stand behind the highest time that it ever showed. A mark is
-    /// kept for much longer than this after its challenge has ended, so that a step of this size
-    /// wakes no challenge whose mark is gone.
+    /// The time by which the server's clock may stand behind the highest time that it ever showed.
+    /// A mark is kept for much longer than this after its challenge has ended, so that a step of
+    /// this size makes no challenge valid whose mark is gone.
     static let stepMilliseconds = 5_000
     /// For how long an incarnation goes on without a look. A server whose machine was put back to
     /// an earlier state holds a record as old as that.
@@ -29,9 +29,9 @@ enum ServerLife {
     /// showed to any gateway that looked, in milliseconds, 15 digits as the number of commands.
     static let recordByteCountMin = 90
 
-    /// `value`: what a text of `INFO` says of a name, or nil. `clock`: the server's, in
-    /// milliseconds. `identity`: what a record ends with and the number of commands; or nil and
-    /// what is wrong.
+    /// `value`: the value of a name in a text of `INFO`, or nil. `clock`: the server's, in
+    /// milliseconds. `identity`: the end of a record and the number of commands; or nil and the
+    /// fault.
     static let functions = """
         local function value(text, name)
           local _, last = string.find(text, '\\n' .. name .. ':', 1, true)
@@ -68,7 +68,7 @@ enum ServerLife {
 
         """
 
-    /// Whether `line` is what a script says of a server that cannot be used, before any write.
+    /// True if `line` is a script's report, before any write, about a server that cannot be used.
     static func isRefusal(_ line: String) -> Bool {
         line.hasPrefix("NOIDENTITY ") || line.hasPrefix("EVICTION ")
     }

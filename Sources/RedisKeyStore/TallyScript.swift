@@ -5,8 +5,8 @@ import Redis
 /// Counts that gateways share: a number, the registers of a sketch, or the span of a key's
 /// counters, for each half of a window.
 ///
-/// Apart from the counter script, and without its incarnation: what is lost was only a signal. It
-/// needs no right that the counter script does not need.
+/// Apart from the counter script, and without its incarnation, because a loss concerns only a
+/// signal. It needs no right that the counter script does not need.
 enum TallyScript {
     static let registerCount = 256
 
@@ -29,7 +29,7 @@ enum TallyScript {
         return {current, redis.call('GET', KEYS[2]) or ''}
         """
 
-    /// A half goes on where the one before it ended. What lies further back is over: a key that was
+    /// A half continues where the one before it ended. Earlier ones do not count: a key that was
     /// refused for a whole window begins anew.
     private static let counterText = """
         local previous = redis.call('GET', KEYS[2]) or ''
@@ -47,7 +47,7 @@ enum TallyScript {
         return {current, previous}
         """
 
-    /// `names`: of this half and of the one before.
+    /// `names`: the names of this half and of the one before.
     static func command(
         _ tally: SharedTally, names: (current: [UInt8], previous: [UInt8])
     ) -> RedisCommand {
@@ -63,7 +63,7 @@ enum TallyScript {
         case .register(let index, let rank):
             for word in ["register", "\(index)", "\(rank)"] { command.append(word) }
         }
-        // The half that follows still reads it.
+        // The following half still reads it.
         command.append("\(max(1, 2 * tally.halfMilliseconds))")
         return command
     }
