@@ -15,7 +15,7 @@ func startConnection(_ keywords: [(name: String, value: String)]) -> OpaquePoint
     }
     return unsafe storage.withUnsafeMutableBufferPointer { storage in
         guard let first = storage.baseAddress else { return nil }
-        // Among them the password.
+        // The texts include the password.
         defer { unsafe explicit_bzero(first, storage.count) }
         var start = unsafe UnsafePointer(first)
         let places = unsafe texts.map { text -> UnsafePointer<CChar>? in
@@ -35,7 +35,7 @@ func attribute(_ name: String, of handle: OpaquePointer) -> String {
     return unsafe String(cString: value)
 }
 
-/// Queues one request; false if the connection is no good any more.
+/// Queues one request. False if the connection has failed.
 func send(_ request: PostgresRequest, on handle: OpaquePointer) -> Bool {
     var storage: [UInt8] = []
     var places: [Range<Int>?] = []
@@ -47,7 +47,7 @@ func send(_ request: PostgresRequest, on handle: OpaquePointer) -> Bool {
         places.append(storage.count..<storage.count + bytes.count)
         storage += bytes
     }
-    // An address for empty values too: none would mean NULL.
+    // Empty values need an address too, because without one they would mean NULL.
     storage.append(0)
     let lengths = places.map { Int32($0?.count ?? 0) }
     let formats = [Int32](repeating: 1, count: places.count)
@@ -72,7 +72,7 @@ func send(_ request: PostgresRequest, on handle: OpaquePointer) -> Bool {
     }
 }
 
-/// Copies what a result holds; nil for the mark of a synchronisation.
+/// Copies the content of a result; nil for the mark of a synchronisation.
 func read(_ result: OpaquePointer) -> PostgresOutcome? {
     switch unsafe PQresultStatus(result) {
     case PGRES_TUPLES_OK: return .rows(unsafe rows(of: result))
@@ -115,10 +115,10 @@ private func error(of result: OpaquePointer) -> PostgresServerError {
             field("M") ?? (unsafe String(cString: PQresultErrorMessage(result)))))
 }
 
-/// The server's warning; nil if `notice` is anything less. One that does not say how severe it is
-/// may be a warning whose parts libpq had no memory for.
+/// The server's warning; nil if `notice` is less severe. A notice without a severity may be a
+/// warning whose parts libpq had no memory for.
 func warning(_ notice: OpaquePointer) -> PostgresServerError? {
-    // Of the two forms of the severity the one that is not translated.
+    // Of the two forms of the severity, this is the one that is not translated.
     let severity = Int32(UInt8(ascii: "V"))
     if let word = unsafe PQresultErrorField(notice, severity),
         unsafe String(cString: word) != "WARNING"
@@ -128,15 +128,15 @@ func warning(_ notice: OpaquePointer) -> PostgresServerError? {
     return unsafe error(of: notice)
 }
 
-/// libpq's words on one line, no longer than a log wants.
+/// libpq's words on one line, shortened for a log.
 func plainText(_ text: String) -> String {
     let words = text.split { $0 == "\n" || $0 == "\r\n" || $0 == "\t" }
     return String(words.joined(separator: " ").prefix(400))
 }
 
 extension PostgresFailure {
-    /// Reads what libpq says of an attempt to connect: `...FATAL:  28P01: text` where the server
-    /// refused (asked for by the verbose form of its messages), else words of its own.
+    /// Parses libpq's words about an attempt to connect: `...FATAL:  28P01: text` if the server
+    /// refused (in the verbose form of its messages), else words of libpq's own.
     init(connecting text: String) {
         let lines = text.split(separator: "\n").filter {
             !$0.hasPrefix("LOCATION:") && !$0.hasPrefix("\tLOCATION:")

@@ -1,4 +1,4 @@
-/// Everything that one connection needs to know.
+/// The configuration of one connection.
 public struct PostgresConfiguration: Hashable, Sendable {
     /// A server: a name or numeric address, or the directory of a unix socket.
     public struct Host: Hashable, Sendable {
@@ -13,25 +13,26 @@ public struct PostgresConfiguration: Hashable, Sendable {
         public var isUnix: Bool { name.hasPrefix("/") }
     }
 
-    /// Tried in this order, again and again.
+    /// The servers, tried in this order again and again.
     public var hosts: [Host]
     public var user: String?
     public var database: String?
     public var password: String?
-    /// Read at each attempt to connect, so that a new password needs no restart.
+    /// The file of the password. It is read at each attempt to connect, so that a new password
+    /// needs no restart.
     public var passwordFile: String?
-    /// Further parameters of libpq, `sslmode` and its like.
+    /// Further parameters of libpq, such as `sslmode`.
     public var parameters: [String: String] = [:]
-    /// The time allowed for each address, from the first packet to the last step of the opening.
+    /// The time for each address, from the first packet to the last step of the opening.
     public var connectTimeout: Duration = .seconds(3)
-    /// The time allowed for a run. The server ends a statement at that time, and a moment later the
+    /// The time for a run. The server ends a statement at that time, and a moment later the
     /// connection counts as lost.
     public var commandTimeout: Duration = .seconds(5)
 
     public init(hosts: [Host]) { self.hosts = hosts }
 
-    /// libpq's keywords for one address of a host. Nothing is left to its environment that could
-    /// make it block: no name to resolve, no GSSAPI.
+    /// libpq's keywords for one address of a host. Settings of the environment that could make it
+    /// block are overridden: there is no name to resolve, and no GSSAPI.
     func keywords(for target: PostgresTarget) -> [(name: String, value: String)] {
         var keywords = parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
         keywords.append(("host", target.host))
@@ -43,7 +44,7 @@ public struct PostgresConfiguration: Hashable, Sendable {
         keywords.append(("fallback_application_name", "sallyport"))
         keywords.append(("client_encoding", "UTF8"))
         keywords.append(("gssencmode", "disable"))
-        // A connection that waits for nothing notices a dead server by these.
+        // An idle connection notices a dead server by these.
         keywords.append(("keepalives_idle", "30"))
         keywords.append(("keepalives_interval", "10"))
         keywords.append(("keepalives_count", "3"))
@@ -55,7 +56,7 @@ public struct PostgresConfiguration: Hashable, Sendable {
 struct PostgresTarget: Hashable, Sendable {
     /// The name that the server's certificate must hold; the directory of a unix socket.
     var host: String
-    /// Numeric; nil for a unix socket.
+    /// The numeric address; nil for a unix socket.
     var address: String?
     var port: UInt16
     var password: String?

@@ -1,7 +1,7 @@
 import CPostgres
 import EventLoop
 
-/// Hears what becomes of a ``PostgresConnection``.
+/// The owner of a ``PostgresConnection``, which is told what happens to it.
 protocol PostgresConnectionOwner: AnyObject {
     func connectionOpened()
     /// The connection is closed and asks for nothing more.
@@ -22,9 +22,10 @@ final class PostgresConnection: ReadinessHandler {
     private struct Run {
         let requestCount: Int
         var outcomes: [PostgresOutcome] = []
-        /// The outcome of the present request, until its end is told.
+        /// The outcome of the present request, until its end arrives.
         var current: PostgresOutcome?
-        /// Two ends without a result between them belong to no request.
+        /// True after the end of a request. Two ends without a result between them belong to no
+        /// request.
         var hasEnded = false
         /// The server's warning during the present request.
         var warning: PostgresServerError?
@@ -38,7 +39,7 @@ final class PostgresConnection: ReadinessHandler {
     private var stage = Stage.connecting
     private var run: Run?
 
-    /// Begins to connect. The owner hears of the end, never before this returns.
+    /// Begins to connect. The owner is told the outcome, never before this returns.
     init(
         loop: EventLoop, configuration: PostgresConfiguration, target: PostgresTarget,
         owner: any PostgresConnectionOwner
@@ -50,7 +51,7 @@ final class PostgresConnection: ReadinessHandler {
 
     deinit { close(settlingWith: .closed) }
 
-    /// The first step; to be called once.
+    /// Takes the first step; to be called once.
     func begin() {
         guard let handle = unsafe handle, unsafe PQstatus(handle) != CONNECTION_BAD else {
             return fail(connectionFailure())
@@ -62,7 +63,7 @@ final class PostgresConnection: ReadinessHandler {
         wait(reading: false)
     }
 
-    /// Whether the server is reached over TLS, and how; nil without.
+    /// The protocol and cipher of TLS; nil without TLS.
     var tlsDescription: String? {
         guard let handle = unsafe handle, unsafe PQsslInUse(handle) == 1 else { return nil }
         return unsafe attribute("protocol", of: handle) + " " + attribute("cipher", of: handle)
@@ -72,7 +73,7 @@ final class PostgresConnection: ReadinessHandler {
 
     private func poll() {
         guard let handle = unsafe handle else { return }
-        // libpq may close its socket inside and open another.
+        // libpq may close its socket in this call and open another.
         watch?.cancel()
         watch = nil
         switch unsafe PQconnectPoll(handle) {
@@ -143,7 +144,8 @@ final class PostgresConnection: ReadinessHandler {
 
     private func receive() {
         guard let handle = unsafe handle else { return }
-        // With TLS a record may be read in part, and the socket will not tell of the rest.
+        // With TLS only a part of a record may have been read, and the socket does not report the
+        // rest.
         for _ in 0..<(unsafe PQsslInUse(handle) == 1 ? 2 : 1) {
             guard unsafe PQconsumeInput(handle) == 1 else {
                 takeResults()
@@ -165,8 +167,8 @@ final class PostgresConnection: ReadinessHandler {
         if wasNotified { owner?.connectionWasNotified() }
     }
 
-    /// Takes what has come of the run at hand: for each request its results and a nil, and at last
-    /// the mark of the synchronisation.
+    /// Takes the results that have come for the present run: for each request its results and a
+    /// nil, and at last the mark of the synchronisation.
     private func takeResults() {
         while let handle = unsafe handle, run != nil, unsafe PQisBusy(handle) == 0 {
             guard let result = unsafe PQgetResult(handle) else {
@@ -182,7 +184,7 @@ final class PostgresConnection: ReadinessHandler {
         }
     }
 
-    /// False if more answers come than were asked for.
+    /// Ends a request. False if more answers come than were asked for.
     private func endRequest() -> Bool {
         guard let outcome = run?.current else {
             let isFirst = run?.hasEnded == false
@@ -232,7 +234,7 @@ final class PostgresConnection: ReadinessHandler {
         owner?.connectionFailed(failure)
     }
 
-    /// Closes at once; the owner is not told.
+    /// Closes at once, without telling the owner.
     func close(settlingWith failure: PostgresFailure) {
         guard stage != .closed else { return }
         stage = .closed
@@ -246,7 +248,7 @@ final class PostgresConnection: ReadinessHandler {
     }
 }
 
-/// libpq's call for each notice, on the connection's thread.
+/// Called by libpq for each notice, on the connection's thread.
 private func noticeArrived(_ context: UnsafeMutableRawPointer?, _ notice: OpaquePointer?) {
     guard let context = unsafe context, let notice = unsafe notice,
         let warning = unsafe warning(notice)

@@ -3,17 +3,17 @@ public import EventLoop
 /// The next step while a session opens.
 public enum PostgresOpeningStep: Sendable {
     case run([PostgresRequest])
-    /// What may take minutes, such as bringing large tables up to date: neither
-    /// ``PostgresConfiguration/commandTimeout`` nor `connectTimeout` bounds it, but
-    /// ``PostgresSession/longRunTimeout``.
+    /// Requests that may take minutes, such as bringing large tables up to date: bounded by
+    /// ``PostgresSession/longRunTimeout``, not by ``PostgresConfiguration/commandTimeout`` or
+    /// `connectTimeout`.
     case runLong([PostgresRequest])
     case finished
-    /// This server will not do, for the reason given to the operator. `isPermanent` where no later
-    /// attempt will find it otherwise.
+    /// The server cannot be used, for the reason given to the operator. `isPermanent`: no later
+    /// attempt will do better.
     case refused(String, isPermanent: Bool)
 }
 
-/// The owner of a session, which leads its opening and hears when it may be used.
+/// The owner of a session, which leads its opening and is told when it may be used.
 public protocol PostgresSessionOwner: AnyObject {
     /// The next step, after the connection is made (`outcomes` is nil) or the last one is answered.
     func openingStep(
@@ -23,7 +23,7 @@ public protocol PostgresSessionOwner: AnyObject {
     /// Reports a failure. It is also called for an attempt that failed, once for each round of all
     /// addresses.
     func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure)
-    /// A notification has come; what it says is to be read from the tables.
+    /// A notification has come. Its content is to be read from the tables.
     func sessionWasNotified(_ session: PostgresSession)
 }
 
@@ -55,13 +55,14 @@ public final class PostgresSession {
     private var runTimer: Timer?
     private let backOff = BackOff()
 
-    /// Rounds that failed since the session was last ready.
+    /// The number of rounds that failed since the session was last ready.
     public private(set) var failureCount = 0
-    /// Why it was last lost or not made; a permanent reason is not hidden by a later one.
+    /// The reason why it was last lost or not made; a permanent reason is not replaced by a later
+    /// one.
     public private(set) var lastFailure: PostgresFailure?
-    /// The last opening was refused for good.
+    /// True if the last opening was refused for good.
     public private(set) var isRefusedForGood = false
-    /// A run is under way.
+    /// True while a run is under way.
     public private(set) var isBusy = false
 
     public init(
@@ -93,7 +94,7 @@ public final class PostgresSession {
     public var isReady: Bool { phase == .ready }
     public var canRun: Bool { phase == .ready && !isBusy }
 
-    /// The server in use, or tried last, by the name that it was given.
+    /// The server in use, or tried last, by its configured name.
     public var host: PostgresConfiguration.Host? {
         target.map { PostgresConfiguration.Host(name: $0.host, port: $0.port) }
     }
@@ -106,7 +107,7 @@ public final class PostgresSession {
         return address == target.host ? "\(address):\(port)" : "\(target.host) (\(address)):\(port)"
     }
 
-    /// Protocol and cipher, nil without TLS.
+    /// Protocol and cipher; nil without TLS.
     public var tlsDescription: String? { connection?.tlsDescription }
 
     /// Runs requests that are answered as a whole; see ``PostgresOutcome``. Call it only while
@@ -125,8 +126,8 @@ public final class PostgresSession {
     /// Closes the connection at once and reconnects.
     public func drop(because failure: PostgresFailure) { fail(failure) }
 
-    /// Each round begins with this server from now on. A session that is not ready begins a round
-    /// at once, unless this server is just opening it: another one may never answer.
+    /// Begins each round with this server from now on. A session that is not ready begins a round
+    /// at once, unless this server is just opening it, because another server may never answer.
     public func prefer(_ host: PostgresConfiguration.Host) {
         preferred = host
         switch phase {
@@ -155,10 +156,10 @@ public final class PostgresSession {
     }
 
     /// The bound of ``PostgresOpeningStep/runLong(_:)``: a server that never answers must not be
-    /// awaited for ever, and an index of a hundred million rows is made in less.
+    /// awaited for ever, and an index of a hundred million rows takes less time.
     public static let longRunTimeout = Duration.seconds(3600)
 
-    /// How long the server's own end of a statement may take to arrive first.
+    /// The time in which the server's own end of a statement may arrive before ours.
     private static let graceTime = Duration.milliseconds(500)
 
     private func dropIfUnfit(_ outcomes: [PostgresOutcome]) {
@@ -190,7 +191,7 @@ public final class PostgresSession {
         }
     }
 
-    /// Blocks. A host that does not resolve is left out where another one does.
+    /// Blocks. A host that does not resolve is left out if another one does.
     private static func targets(
         of configuration: PostgresConfiguration
     ) -> Result<[PostgresTarget], IOError> {
@@ -265,7 +266,7 @@ public final class PostgresSession {
         switch owner.openingStep(of: self, after: outcomes) {
         case .run(let requests):
             start(requests, on: connection) { [weak self] result in
-                // A failure tells the owner by itself.
+                // A failure is told to the owner separately.
                 if case .success(let outcomes) = result { self?.continueOpening(after: outcomes) }
             }
         case .runLong(let requests):
@@ -303,12 +304,12 @@ public final class PostgresSession {
         }
         phase = .connecting
         dropConnection(because: failure)
-        // Settling may have closed the session.
+        // Settling the run may have closed the session.
         guard phase != .closed else { return }
         if !targets.isEmpty { return connectNext() }
         failureCount += 1
         phase = .waiting
-        // A session that worked is made again almost at once.
+        // A session that was ready is made again almost at once.
         stageTimer?.schedule(
             after: backOff.delay(failureCount: failureCount, jitter: Double.random(in: 0...1)))
         owner?.sessionFailed(self, lastFailure ?? failure)

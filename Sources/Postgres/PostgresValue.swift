@@ -1,9 +1,9 @@
-/// A parameter of a statement. All travel in PostgreSQL's binary form, so nothing is quoted.
+/// A parameter of a statement. All are sent in PostgreSQL's binary form, so nothing is quoted.
 public enum PostgresValue: Hashable, Sendable {
     case null
     case bytes([UInt8])
     case text(String)
-    /// `bigint`: a statement casts where it means another type.
+    /// A `bigint`; a statement that needs another type casts it.
     case integer(Int64)
 
     /// The value in binary form, or nil for NULL.
@@ -53,7 +53,7 @@ public struct PostgresRequest: Hashable, Sendable {
         PostgresRequest(kind: .statement(sql: sql), values: values)
     }
 
-    /// Has the server prepare a statement under a name of the connection's own.
+    /// Has the server prepare a statement under a name of this connection.
     public static func prepare(_ name: String, _ sql: String) -> PostgresRequest {
         PostgresRequest(kind: .preparation(name: name, sql: sql), values: [])
     }
@@ -62,7 +62,7 @@ public struct PostgresRequest: Hashable, Sendable {
 /// The outcome of one request.
 public enum PostgresOutcome: Hashable, Sendable {
     case rows(PostgresRows)
-    /// Done, with the rows it touched and the server's word for it (`COMMIT`, `INSERT 0 1`).
+    /// Done, with the number of rows and the server's command tag (`COMMIT`, `INSERT 0 1`).
     case done(rowCount: Int, tag: String)
     case failed(PostgresServerError)
     /// The request was not tried, because an earlier one of the same run failed.
@@ -72,7 +72,7 @@ public enum PostgresOutcome: Hashable, Sendable {
         if case .rows(let rows) = self { rows } else { nil }
     }
 
-    /// Rows that were touched; 0 for anything but `done`.
+    /// The number of rows; 0 for anything but `done`.
     public var rowCount: Int {
         if case .done(let rowCount, _) = self { rowCount } else { 0 }
     }

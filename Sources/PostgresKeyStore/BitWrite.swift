@@ -2,7 +2,7 @@ import AppAttest
 import KeyStore
 import Postgres
 
-/// A write of what Apple says about a key's device, in a transaction of its own.
+/// A write of Apple's bits of a key's device, in a transaction of its own.
 struct BitWrite {
     private let bits: DeviceBits
     private let keyID: KeyID
@@ -18,7 +18,7 @@ struct BitWrite {
         self.reply = reply
     }
 
-    /// Caches that hear of a key in vain lose nothing but time.
+    /// The requests. A cache that hears of a key in vain only loses time.
     var requests: [PostgresRequest] {
         [
             .prepared(PostgresSchema.keepBits, RegistryRows.value(keyID), .integer(bits.code)),
@@ -34,8 +34,9 @@ struct BitWrite {
 }
 
 extension RegistryOperation {
-    /// It is no part of a group commit: it changes keys in the order of their ids, and then tells
-    /// of it, as commands do; with other writes between them two gateways could wait in a circle.
+    /// True, because it is no part of a group commit: it changes keys in the order of their ids,
+    /// and then announces it, as commands do. With other writes in between, two gateways could wait
+    /// for each other in a circle.
     var isAlone: Bool {
         switch self {
         case .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors: true

@@ -2,22 +2,22 @@ import EventLoop
 import KeyStore
 import Postgres
 
-/// Why a registry cannot be used now.
+/// The reason why a registry cannot be used now.
 struct PostgresOpenError: Error {
     let reason: StoreError
     let isPermanent: Bool
-    /// Whether the server told first if it is a primary, and of which history.
+    /// True if the server first told if it is a primary, and of which history.
     var isPlaced = false
 }
 
-/// The primary that has gone on from the others, as far as they could be asked.
+/// The primary with the newest history, as far as the servers could be asked.
 struct NewestPrimary {
     let session: BlockingSession
-    /// Why the others could not: one of them may be the primary by now.
+    /// The servers that could not be asked, with reasons. One of them may be the primary by now.
     let unasked: [UnaskedServer]
 }
 
-/// One session for a command or a start: each call returns when the server has answered.
+/// One session for a command or a start. Each call returns when the server has answered.
 final class BlockingSession: PostgresSessionOwner {
     private let loop: EventLoop
     private var session: PostgresSession?
@@ -27,7 +27,7 @@ final class BlockingSession: PostgresSessionOwner {
 
     let schema: PostgresSchema
 
-    /// Connects; tries every address once.
+    /// Connects, trying every address once.
     init(
         _ configuration: PostgresRegistryConfiguration, tables: RegistryOpening.Tables,
         listens: Bool = false, pin: LineagePin? = nil
@@ -52,8 +52,8 @@ final class BlockingSession: PostgresSessionOwner {
 
     deinit { session?.close() }
 
-    /// With the server that has gone on from the others: of several that are named an old primary
-    /// may live on, which would take a write that is lost.
+    /// Connects to the server with the newest history. If several are named, an old primary may
+    /// live on, which would accept a write that is lost.
     static func withNewestPrimary(
         _ configuration: PostgresRegistryConfiguration, tables: RegistryOpening.Tables
     ) throws(PostgresOpenError) -> NewestPrimary {
@@ -70,7 +70,8 @@ final class BlockingSession: PostgresSessionOwner {
                 if newest == nil || pin.newest != before { newest = session }
             } catch {
                 let isNewer = pin.newest != before
-                // It has gone on from the others, which may not be used because it cannot be.
+                // This server has the newest history but cannot be used, so the others must not be
+                // used either.
                 if isNewer { newest = nil }
                 if failure == nil || isNewer || error.isPermanent { failure = error }
                 if !error.isPlaced {
@@ -90,7 +91,7 @@ final class BlockingSession: PostgresSessionOwner {
     var address: String { session?.address ?? "" }
     var tlsDescription: String? { session?.tlsDescription }
 
-    /// The outcomes of all requests; what the server refused is among them.
+    /// The outcomes of all requests, including the server's refusals.
     func run(_ requests: [PostgresRequest]) throws(StoreError) -> [PostgresOutcome] {
         guard let session, session.canRun else {
             throw failure?.reason ?? StoreError("registry: no connection")
@@ -109,7 +110,7 @@ final class BlockingSession: PostgresSessionOwner {
         }
     }
 
-    /// Runs requests like ``run(_:)``, but any refusal is an error.
+    /// Runs requests like ``run(_:)``, but throws at any refusal.
     func runAll(_ requests: [PostgresRequest]) throws(StoreError) -> [PostgresOutcome] {
         let outcomes = try run(requests)
         if let error = outcomes.failure { throw StoreError(error) }

@@ -6,20 +6,20 @@ import Postgres
 
 /// Hears of keys that others change, on a connection of its own.
 ///
-/// A notification only says that there is something to read; what changed is read from the table,
-/// on from the last change that was read. It is also read four times a second and after each new
+/// A notification only says that there is something to read; the changes are read from the table,
+/// from the last one that was read. The table is also read four times a second and after each new
 /// connection, so nothing depends on a notification; and if this connection does not answer, it is
-/// read on another. If the last change read is not there any more as it was (another server took
-/// over without it, a backup was restored), everything may have changed.
+/// read on another. If the last change that was read is not there any more as it was (another
+/// server took over without it, or a backup was restored), everything may have changed.
 ///
 /// The number of the last change is in another table, too. A server that shows no change of that
-/// number hides some, and then nothing counts as known.
+/// number hides some, and then no change counts as known.
 final class ChangeListener {
     typealias Answer = (Result<[PostgresOutcome], PostgresFailure>) -> Void
     typealias Asking = (PostgresRequest, @escaping Answer) -> Void
 
     private static let pollInterval = Duration.milliseconds(250)
-    /// How long an answer may take before others are asked.
+    /// The time for an answer before other connections are asked.
     private static let patience = Duration.milliseconds(500)
     /// The most changed keys that are named one by one; naming more would not be worth a million
     /// bytes of ids.
@@ -36,8 +36,8 @@ final class ChangeListener {
     private var timer: Timer?
     private var last: Place?
     private var readsAgain = false
-    /// True while a question waits for another connection: a table that is locked must not take
-    /// one connection after the other from look-ups.
+    /// True while a question waits for another connection, because a locked table must not take one
+    /// connection after another from look-ups.
     private var isAskingElsewhere = false
 
     /// A change that was read.
@@ -46,7 +46,8 @@ final class ChangeListener {
         var mark: [UInt8]
     }
 
-    /// `elsewhere` asks on a connection for look-ups. `hearing` is told how current this is.
+    /// `elsewhere` asks on a connection for look-ups. `hearing` is told how current this listener
+    /// is.
     init(
         loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin,
         hearing: ChangeHearing, elsewhere: @escaping Asking,
@@ -71,7 +72,7 @@ final class ChangeListener {
         session?.close()
     }
 
-    /// Ends the session where its server's history is an old one.
+    /// Ends the session if its server's history is an old one.
     func retire(to host: PostgresConfiguration.Host) {
         session?.prefer(host)
         guard !pin.allows(opening?.facts.lineage) else { return }
@@ -81,7 +82,7 @@ final class ChangeListener {
 
     private func tick() {
         let silence = hearing.age(at: loop.now)
-        // Look-ups may still work: what they bring is cached no more.
+        // Look-ups may still work, but their records are not cached any more.
         if silence > configuration.staleMax, !hearing.isExpired {
             hearing.expire()
             noticed(.everything)
@@ -143,7 +144,7 @@ final class ChangeListener {
             return
         }
         defer { nameKeys(rows) }
-        // The same rows are read and named again until none is hidden.
+        // The same rows are read and named again until no row is hidden.
         guard rows.integer(rows.count - 1, 0) == rows.integer(0, 3) else { return hidden() }
         hearing.heard(asOf: sentAt)
         // Two may read at once: the later one, with less, names some keys once more.
@@ -163,7 +164,7 @@ final class ChangeListener {
         noticed(.keys(keys))
     }
 
-    /// Begins at the last change that is shown: what is cached may be older.
+    /// Begins at the last change that is shown, because cached records may be older.
     private func begin(
         _ result: Result<[PostgresOutcome], PostgresFailure>, _ sentAt: MonotonicInstant
     ) {
@@ -177,7 +178,7 @@ final class ChangeListener {
         if readsAgain { read() }
     }
 
-    /// The rows of an answer. Nil, and noted why, for anything else.
+    /// The rows of an answer. Anything else is noted as a failure, and nil is returned.
     private func rows(_ result: Result<[PostgresOutcome], PostgresFailure>) -> PostgresRows? {
         switch result {
         case .failure(let failure): hearing.failed("\(StoreError(failure))")
@@ -188,8 +189,8 @@ final class ChangeListener {
         return nil
     }
 
-    /// Notes that the last change is not among the rows that the server shows. They are asked for
-    /// again with the next tick.
+    /// Notes that the last change is not among the rows that the server shows. The next tick asks
+    /// for them again.
     private func hidden() {
         hearing.failed(
             "registry: the table changes does not show the last change: its rows are hidden (row "

@@ -3,22 +3,22 @@ import Bytes
 public import KeyStore
 import Postgres
 
-/// A registry in PostgreSQL for the `keys` command: on a connection of its own, beside gateways
-/// that run, which hear of changes at once.
+/// A registry in PostgreSQL for the `keys` command: on a connection of its own, beside running
+/// gateways, which hear of changes at once.
 public final class PostgresAdministration: RegistryAdministration {
     let session: BlockingSession
     public let unaskedServers: [UnaskedServer]
     public var author: AuditAuthor?
-    /// Whether the session has prepared what only an import needs.
+    /// True if the session has prepared the statements that only an import needs.
     private var isImportPrepared = false
     var schema: PostgresSchema { session.schema }
 
-    /// Connects. `createsIfMissing`: makes the tables where there are none.
+    /// Connects. `createsIfMissing`: makes missing tables.
     public init(
         _ configuration: PostgresRegistryConfiguration, createsIfMissing: Bool = false
     ) throws(StoreError) {
         var configuration = configuration
-        // An operator rather waits than tries again; an import has long transactions.
+        // An operator would rather wait than try again; an import has long transactions.
         configuration.connection.commandTimeout = .seconds(60)
         do throws(PostgresOpenError) {
             let newest = try BlockingSession.withNewestPrimary(
@@ -53,7 +53,7 @@ public final class PostgresAdministration: RegistryAdministration {
         if let environment = filter.environment {
             require("environment", .integer(environment.code), "bigint")
         }
-        // Written out: an index has keys of some statuses only.
+        // As a literal, because the index has only keys of some statuses.
         if let status = filter.status { conditions.append("status = \(status.code)") }
         values.append(.integer(Int64(max(0, filter.countMax))))
         let outcomes = try session.runAll([
@@ -106,8 +106,8 @@ public final class PostgresAdministration: RegistryAdministration {
 
     // MARK: changing
 
-    /// In one transaction: locks the rows in the order of their ids, then changes those for which
-    /// `steps` has something to do: statements whose one value is the id.
+    /// Changes keys in one transaction: locks the rows in the order of their ids, then runs the
+    /// statements that `steps` returns for each, with the id as their only value.
     private func change(
         _ keyIDs: [KeyID], _ action: AuditAction, _ steps: (KeyStatus) -> [String]
     ) throws(StoreError) -> [AdministrationOutcome] {
@@ -131,7 +131,7 @@ public final class PostgresAdministration: RegistryAdministration {
             var first: Set<KeyID> = []
             let told = keyIDs.map { keyID in
                 let outcome = outcomes[keyID] ?? .unknownKey
-                // The second mention of a key finds it changed.
+                // A key that is named twice has changed by its second mention.
                 return first.insert(keyID).inserted || outcome != .done ? outcome : .unchanged
             }
             let notes = zip(keyIDs, told).map { keyID, outcome in
@@ -143,7 +143,7 @@ public final class PostgresAdministration: RegistryAdministration {
         }
     }
 
-    /// Statuses of the keys that are known.
+    /// Locks the rows, and returns the statuses of the known keys.
     private func lock(_ keyIDs: [KeyID]) throws(StoreError) -> [KeyID: KeyStatus] {
         let outcomes = try session.runAll(
             [.statement(PostgresSchema.begin)]
@@ -156,7 +156,7 @@ public final class PostgresAdministration: RegistryAdministration {
         return statuses
     }
 
-    /// Changed keys named one by one to gateways, for each transaction.
+    /// The most changed keys of a transaction that are named to gateways one by one.
     private static let namedChangeCountMax = 500
 
     private func noting(_ keyIDs: [KeyID]) -> [PostgresRequest] {
@@ -170,7 +170,7 @@ public final class PostgresAdministration: RegistryAdministration {
         ]
     }
 
-    /// Whatever fails leaves no transaction open.
+    /// Runs `body` in a transaction. A failure leaves none open.
     func transaction<Value>(
         _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -244,7 +244,7 @@ public final class PostgresAdministration: RegistryAdministration {
     public var transactionCountMax: Int { 1000 }
 
     public func write(_ records: ArraySlice<KeyRecord>) throws(StoreError) -> ImportedRecords {
-        // Locked in the order of their ids, as everybody does; the first mention of a key counts.
+        // Locked in the order of their ids, as all writers do; the first mention of a key counts.
         let records = records.enumerated().sorted {
             ($0.element.keyID.digest, $0.offset) < ($1.element.keyID.digest, $1.offset)
         }.map(\.element)

@@ -14,7 +14,7 @@ public struct PostgresCheckupStep: Hashable, Sendable {
     public let text: String
 }
 
-/// Does with the server what a gateway does, and tells what it found. Makes no tables.
+/// Does with the server what a gateway does, and reports the findings. Makes no tables.
 public enum PostgresCheckup {
     public static func run(
         _ configuration: PostgresRegistryConfiguration, tell: (PostgresCheckupStep) -> Void
@@ -126,7 +126,7 @@ public enum PostgresCheckup {
                 + "rows")
     }
 
-    /// A pooler that hands out another connection for each transaction loses notifications.
+    /// Checks notifications, which are lost if a pooler gives each transaction another connection.
     private static func notification(
         _ session: BlockingSession, _ report: Report
     ) throws(StoreError) {

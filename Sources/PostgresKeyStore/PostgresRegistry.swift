@@ -5,14 +5,14 @@ import Postgres
 /// The registry in PostgreSQL: durable before it answers, shared by gateways on many machines.
 ///
 /// A thread of its own runs an event loop with all connections, so workers never wait for the
-/// network. While the server is away everything fails at once, and service resumes by itself.
+/// network. While the server is away every request fails at once, and service resumes by itself.
 public final class PostgresRegistry: QueuedRegistry {
     public let queue: RegistryQueue
     private let thread: Locked<Thread?>
 
-    /// Makes the tables, or brings them up to date. Throws what no later attempt would find
-    /// otherwise: a wrong password, tables of a later version. A server that cannot be reached now
-    /// is no reason not to start. Blocks for as long as that takes.
+    /// Makes the tables, or brings them up to date. Throws an error that no later attempt would
+    /// avoid: a wrong password, tables of a later version. A server that cannot be reached now does
+    /// not prevent the start. Blocks for as long as that takes.
     public init(_ configuration: PostgresRegistryConfiguration) throws(StoreError) {
         let lineage: ServerLineage?
         do throws(PostgresOpenError) {

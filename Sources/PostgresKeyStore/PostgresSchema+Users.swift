@@ -22,7 +22,7 @@ extension PostgresSchema {
         ]
     }
 
-    /// Finds the user for whom the key was last used, or the one that is given.
+    /// Finds the user for whom the key was last used, or the given one.
     var findUser: String {
         let users = table("key_users")
         return """
@@ -38,7 +38,8 @@ extension PostgresSchema {
             """
     }
 
-    /// The key's row is held, so that an erasure comes before or after: never does it leave this.
+    /// Notes a use. The key's row is locked, so that an erasure comes before or after, and never
+    /// leaves this row behind.
     var note: String {
         """
         INSERT INTO \(table("key_users")) AS known (key_id, user_id, first_seen, last_seen)

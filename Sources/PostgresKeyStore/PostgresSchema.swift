@@ -6,25 +6,26 @@ import Postgres
 /// - `registry`: one row: the version of the tables, the number of the last change and, from
 ///   version 6, that of the last entry of `audit`.
 /// - `keys`: a row for each key. Erased ones keep their id and counter only.
-/// - `renewals`: what is known of each receipt, and when it is due to be renewed.
+/// - `renewals`: the state of each receipt, and the time at which it is due to be renewed.
 /// - `challenges`: attestation challenges that enrolled a key.
 /// - `changes`: the last status changes, for the caches of gateways; a row without a key id stands
-///   for more than are worth naming. `mark` tells a row from another one of the same number, after
-///   a failover that lost some.
+///   for more keys than are named. `mark` tells a row from another one of the same number, after a
+///   failover that lost some.
 /// - `shared_state`: small values that gateways share; from version 3.
-/// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
-/// - `audit`: what operators have changed; from version 6.
+/// - `key_users`: the users that a key was used for, as HMACs; from version 4.
+/// - `audit`: the changes of operators; from version 6.
 ///
-/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known. From
+/// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few.
 struct PostgresSchema {
-    /// In lower case: needs no quotes, and gets them.
+    /// The schema's name in lower case. It needs no quotes, but gets them.
     let name: String
 
     static let version: Int64 = 7
-    /// The first with `gen_random_uuid()`.
+    /// The first version with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
-    /// Changes kept for gateways to read; who falls further behind forgets everything.
+    /// The number of changes kept for gateways to read. A gateway that falls further behind forgets
+    /// everything.
     static let changeCountMax = 10_000
     /// The channel that gateways listen to. Two registries in one database only wake each other.
     static let channel = "sallyport_changes"
@@ -38,7 +39,7 @@ struct PostgresSchema {
 
     func table(_ table: String) -> String { "\"\(name)\".\(table)" }
 
-    /// Step n leads from version n to version n + 1. Nothing is ever dropped.
+    /// The migrations: step n leads from version n to version n + 1. Nothing is ever dropped.
     private var migrations: [[String]] {
         [
             [
@@ -61,7 +62,7 @@ struct PostgresSchema {
                     validation_category bigint,
                     receipt bytea) WITH (fillfactor = 90)
                 """,
-                // A receipt is not compressible, and kept apart it is not copied with each counter.
+                // A receipt is not compressible. Stored apart, it is not copied with each counter.
                 "ALTER TABLE \(table("keys")) ALTER COLUMN receipt SET STORAGE EXTERNAL",
                 """
                 CREATE TABLE \(table("challenges")) (
@@ -174,8 +175,8 @@ struct PostgresSchema {
         ] + RenewalStatements(schema: self).preparations + sharedPreparations
     }
 
-    /// For a session that hears of changes. Preparing waits for a lock on the table, and look-ups
-    /// must not.
+    /// The statements of a session that hears of changes. Preparing waits for a lock on the table,
+    /// and look-ups must not.
     var hearingPreparations: [PostgresRequest] {
         [.prepare(Self.changes, readChanges), .prepare(Self.lastChange, readLastChange)]
     }
@@ -220,7 +221,7 @@ struct PostgresSchema {
         "SELECT status FROM \(table("keys")) WHERE key_id = $1 FOR UPDATE"
     }
 
-    /// A key that is revoked stays so: its receipt is not renewed any more.
+    /// Revokes a key for good: its receipt is not renewed any more.
     var revoke: [String] {
         [
             "UPDATE \(table("keys")) SET status = \(KeyStatus.revoked.code) WHERE key_id = $1",
@@ -246,8 +247,8 @@ struct PostgresSchema {
     static let importKey = "import_key"
     static let lockKey = "lock_key"
 
-    /// What an import prepares: planned anew, the statement that adds a key takes five times as
-    /// long.
+    /// The statements that an import prepares. Planned anew each time, the one that adds a key
+    /// would take five times as long.
     var importPreparations: [PostgresRequest] {
         [
             .prepare(
@@ -268,7 +269,7 @@ struct PostgresSchema {
         """
     }
 
-    /// A row for each key that was inserted, with what is known of its receipt.
+    /// Inserts a row for each inserted key, with the state of its receipt.
     private var insertedState: String {
         """
         stated AS (INSERT INTO \(table("renewals"))

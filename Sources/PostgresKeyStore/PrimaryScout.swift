@@ -1,12 +1,12 @@
 import EventLoop
 import Postgres
 
-/// Looks at all servers that are named, again and again, on new sessions: a gateway whose sessions
-/// all lie with an old primary that lives on would never meet the new one.
+/// Looks at all configured servers, again and again, on new sessions: a gateway whose sessions all
+/// lead to an old primary that lives on would never meet the new one.
 ///
-/// All of them at once, because an old primary that does not answer must not hide the new one; and
-/// so often that a revocation at the new one reaches the gateway within its second. A server has
-/// two sessions a second from each gateway to open and to end.
+/// It looks at all of them at once, because an old primary that does not answer must not hide the
+/// new one; and so often that a revocation at the new one reaches the gateway within its second. A
+/// server has to open and end two sessions a second from each gateway.
 final class PrimaryScout {
     private static let interval = Duration.milliseconds(500)
 
@@ -15,7 +15,7 @@ final class PrimaryScout {
 
     init(loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin) {
         let hosts = configuration.connection.hosts
-        // One name may lead elsewhere one day, which sessions that last would not find out. The
+        // A single name may lead elsewhere one day, which lasting sessions would not find out. A
         // socket of this machine leads nowhere else.
         guard hosts.count > 1 || !hosts.allSatisfy(\.isUnix) else { return }
         looks = hosts.map { host in
@@ -25,7 +25,7 @@ final class PrimaryScout {
         }
         timer = Timer(loop: loop) { [unowned self] in look() }
         timer?.scheduleRepeating(every: Self.interval)
-        // What the gateway has found at its start may be an old primary.
+        // The server that the gateway found at its start may be an old primary.
         look()
     }
 
@@ -39,7 +39,7 @@ final class PrimaryScout {
     }
 }
 
-/// One server, looked at on a session of its own.
+/// Looks at one server, on a session of its own.
 private final class PrimaryLook {
     private let loop: EventLoop
     private let configuration: PostgresRegistryConfiguration
@@ -54,7 +54,8 @@ private final class PrimaryLook {
         self.pin = pin
     }
 
-    /// A server that does not answer has its time (`connect_timeout`): until then nothing is done.
+    /// Begins a look, unless one is under way: a server that does not answer has its time
+    /// (`connect_timeout`).
     func begin() {
         guard !isLooking else { return }
         end()
@@ -73,7 +74,7 @@ private final class PrimaryLook {
 }
 
 extension PrimaryLook: PostgresSessionOwner {
-    /// Takes the first step, which already finds what it came for.
+    /// Takes the first step, which already brings the result.
     func openingStep(
         of session: PostgresSession, after outcomes: [PostgresOutcome]?
     ) -> PostgresOpeningStep {
@@ -89,7 +90,7 @@ extension PrimaryLook: PostgresSessionOwner {
 
     func sessionBecameReady(_ session: PostgresSession) { hasLooked(session) }
 
-    /// Ends the search, also if the server was only looked at.
+    /// Ends the session, also after a mere look.
     func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
         hasLooked(session)
     }

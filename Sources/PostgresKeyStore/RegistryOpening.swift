@@ -1,14 +1,14 @@
 import KeyStore
 import Postgres
 
-/// Leads a new connection to where it may be used: its settings, whether the server and the tables
-/// will do, tables made or brought up to date, statements prepared. Touches no socket.
+/// Leads a new connection to the point where it may be used: sets it up, checks the server and the
+/// tables, makes tables or brings them up to date, and prepares statements. Touches no socket.
 struct RegistryOpening {
-    /// What to do about missing or older tables.
+    /// The treatment of missing or older tables.
     enum Tables {
         case made
         case required
-        /// Not asked for: only looked at.
+        /// Tables are not needed, only looked at.
         case optional
     }
 
@@ -32,7 +32,7 @@ struct RegistryOpening {
         var writesFullPages = true
         var standbyCount: Int64 = 0
         var lineage: ServerLineage?
-        /// Whether the server has told if it is a primary, and of which history.
+        /// True if the server has told if it is a primary, and of which history.
         var isPlaced = false
     }
 
@@ -66,7 +66,7 @@ struct RegistryOpening {
         return opening
     }
 
-    /// `host`: where the session leads.
+    /// `host`: the server that the session leads to.
     mutating func step(
         after outcomes: [PostgresOutcome]?, at host: PostgresConfiguration.Host?
     ) -> PostgresOpeningStep {
@@ -146,7 +146,7 @@ struct RegistryOpening {
                 "registry: PostgreSQL 13 or later is needed, the server is version"
                     + " \(facts.serverVersion / 10_000)", isPermanent: true)
         }
-        // The timeline of a standby is 0.
+        // The timeline of a standby reads as 0.
         facts.isPlaced = rows.integer(0, 7) != nil && (!facts.isReadOnly || rows.integer(0, 8) == 0)
         guard !facts.isReadOnly else {
             return .refused(
@@ -202,7 +202,7 @@ struct RegistryOpening {
         // because a statement that waits for a lock holds up those behind it.
         let seconds = PostgresSession.longRunTimeout.components.seconds
         var steps: [PostgresRequest] = [.statement("SET LOCAL statement_timeout = '\(seconds)s'")]
-        // Who may not make schemas may be given one.
+        // A user who may not make schemas may have been given one.
         if version == 0, !hasSchema { steps.append(.statement("CREATE SCHEMA \"\(schema.name)\"")) }
         if version < PostgresSchema.version { steps += schema.migration(from: version) }
         return .runLong(steps + [.statement("COMMIT")])
@@ -210,7 +210,7 @@ struct RegistryOpening {
 
     private mutating func prepare() -> PostgresOpeningStep {
         stage = .preparing
-        // The listening comes first: what changes after it is told, what changed before is read.
+        // Listening begins first: later changes are announced, earlier ones are read.
         let hearing: [PostgresRequest] =
             listens
             ? [.statement("LISTEN \(PostgresSchema.channel)")] + schema.hearingPreparations : []

@@ -3,15 +3,14 @@ import EventLoop
 import KeyStore
 import Postgres
 
-/// The connections of a registry's thread, and what waits for one.
+/// The connections of a registry's thread, and the requests that wait for one.
 ///
-/// One connection is always left to look-ups, so that none waits for a commit. While no connection
-/// can be had, what is asked fails at once: a worker answers 503, and asks again for the next
-/// request.
+/// One connection is always left to look-ups, so that none waits for a commit. While there is no
+/// connection, requests fail at once: a worker answers 503, and asks again for the next request.
 final class RegistryPool {
-    /// Look-ups of one round trip.
+    /// The most look-ups of one round trip.
     private static let readCountMax = 256
-    /// So many batches of other writes go before the next floors, at most.
+    /// The most batches of other writes that go before the next floors.
     private static let batchesBeforeFloorsMax = 16
 
     private let configuration: PostgresRegistryConfiguration
@@ -29,7 +28,7 @@ final class RegistryPool {
     private var isClosing = false
     private let ended: () -> Void
 
-    /// A connection and what it does.
+    /// A connection and its present work.
     private final class Member {
         enum Work {
             case none
@@ -40,7 +39,7 @@ final class RegistryPool {
         var session: PostgresSession?
         var opening: RegistryOpening?
         var work = Work.none
-        /// The changes that came while it read: its answers may be older.
+        /// The changes that came during a read: its answers may be older.
         var changes: [RegistryChange] = []
     }
 
@@ -49,7 +48,7 @@ final class RegistryPool {
         let completion: (Result<[PostgresOutcome], PostgresFailure>) -> Void
     }
 
-    /// `ended` is called when everything asked before ``close()`` is answered.
+    /// `ended` is called when all requests before ``close()`` are answered.
     init(
         loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin,
         queue: RegistryQueue, ended: @escaping () -> Void
@@ -68,7 +67,7 @@ final class RegistryPool {
         }
     }
 
-    // MARK: what is asked
+    // MARK: requests
 
     func work() {
         let batch = queue.takeBatch()
@@ -79,7 +78,7 @@ final class RegistryPool {
 
     private func add(_ operation: RegistryOperation) {
         if let reason = outage { return operation.fail(reason) }
-        // As many as the table of floors gives: it waits for their answers.
+        // Not bounded here: the table of floors gives only so many, and waits for their answers.
         if operation.isFloors { return waitingFloors.append(operation) }
         let count = reads.count + waitingWrites.count
         guard operation.fits(behind: count, of: configuration.queueCountMax) else {
@@ -88,7 +87,7 @@ final class RegistryPool {
         if operation.isWrite { waitingWrites.append(operation) } else { reads.append(operation) }
     }
 
-    /// Why nothing can be asked; nil if a connection is there or may be in a moment.
+    /// The reason why no request is accepted; nil if a connection is there or may be in a moment.
     private var outage: StoreError? {
         var reason: StoreError?
         for member in members {
@@ -118,7 +117,7 @@ final class RegistryPool {
 
     private var usableCount: Int { members.count { $0.session?.isReady ?? false } }
 
-    /// The one that has been idle for longest, so that a dead one is noticed.
+    /// The connection that has been idle for longest, so that a dead one is noticed.
     private func idleMember(for work: Member.Work) -> Member? {
         if work == .writing, members.count > 1 {
             let writing = members.count { $0.work == .writing }
@@ -168,7 +167,7 @@ final class RegistryPool {
     }
 
     private func endReading(_ member: Member) {
-        // Told after the answers, so that no cache keeps one that was older.
+        // Announced after the answers, so that no cache keeps one that was older.
         for change in member.changes { queue.notify(change) }
         member.changes = []
         dispatch()
@@ -234,7 +233,7 @@ final class RegistryPool {
         }
     }
 
-    /// To be called for every change, before anything else is asked.
+    /// Notes a change. To be called for every one, before the next request.
     func noticed(_ change: RegistryChange) {
         for member in members where member.work == .reading { member.changes.append(change) }
         queue.notify(change)
@@ -271,15 +270,15 @@ final class RegistryPool {
             switch result {
             case .success(let outcomes) where outcomes.isCommitted: batch.answer(outcomes)
             case .success(let outcomes): undone(batch, outcomes, member)
-            // What the server did of it is unknown; to enrol again is harmless.
+            // The server may or may not have done it; to enrol again is harmless.
             case .failure(let failure): batch.fail(StoreError(failure))
             }
             dispatch()
         }
     }
 
-    /// Nothing was changed. One write that fails does not take its neighbours along: each is tried
-    /// alone, unless the failure is one of time or place.
+    /// Nothing was changed. A write that fails does not fail its neighbours: each is tried alone,
+    /// unless the failure concerns the time or the server.
     private func undone(_ batch: WriteBatch, _ outcomes: [PostgresOutcome], _ member: Member) {
         rollBack(on: member)
         guard let error = outcomes.failure else {
@@ -292,7 +291,7 @@ final class RegistryPool {
         writes += batch.operations.map { WriteBatch([$0]) }
     }
 
-    /// The pipeline was cut short before its end, so the transaction is still open.
+    /// The pipeline was cut short, so the transaction is still open: rolls it back.
     private func rollBack(on member: Member) {
         guard let session = member.session, session.canRun else { return }
         member.work = .writing
@@ -304,8 +303,8 @@ final class RegistryPool {
 
     // MARK: the end
 
-    /// Ends the sessions with a server whose history another one has gone on from: what it answers
-    /// now may not be true, what it acknowledges may be lost.
+    /// Ends the sessions with a server whose history another one has continued: its answers may not
+    /// be true any more, and writes that it acknowledges may be lost.
     func retire(to host: PostgresConfiguration.Host) {
         for member in members {
             member.session?.prefer(host)
@@ -359,7 +358,7 @@ extension RegistryPool: PostgresSessionOwner {
             waitingWrites = []
             waitingFloors = []
             writes = []
-            // The table of floors keeps what fails, and gives it again.
+            // The table of floors keeps floors that failed, and sends them again.
             for operation in left { operation.fail(reason) }
             for batch in batches { batch.fail(reason) }
         }

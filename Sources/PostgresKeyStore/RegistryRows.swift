@@ -6,7 +6,7 @@ import Postgres
 
 /// Records as rows of `keys`, and back.
 enum RegistryRows {
-    /// A row of ``PostgresSchema/keyColumns``.
+    /// Parses a row of ``PostgresSchema/keyColumns``.
     static func record(_ rows: PostgresRows, _ row: Int) throws(StoreError) -> KeyRecord {
         guard let digest = rows.bytes(row, 0).flatMap({ Bytes32($0) }),
             let environment = rows.integer(row, 3).flatMap(AttestEnvironment.init(code:)),
@@ -23,7 +23,7 @@ enum RegistryRows {
             deviceBits: rows.integer(row, 10).flatMap { DeviceBits(code: $0) })
     }
 
-    /// A row of ``PostgresSchema/selectWhole(receipts:)``.
+    /// Parses a row of ``PostgresSchema/selectWhole(receipts:)``.
     static func wholeRecord(
         _ rows: PostgresRows, _ row: Int, withReceipt: Bool
     ) throws(StoreError) -> KeyRecord {
@@ -46,7 +46,7 @@ enum RegistryRows {
             failureCount: UInt32(clamping: failureCount))
     }
 
-    /// The values of ``PostgresSchema/keyColumns``, the receipt and the state of that.
+    /// The values of ``PostgresSchema/keyColumns``, the receipt and its state.
     static func values(_ record: KeyRecord) -> [PostgresValue] {
         let isErased = record.status == .erased
         return [
@@ -65,7 +65,7 @@ enum RegistryRows {
         ] + values(isErased ? nil : record.receiptState, isActive: record.status == .active)
     }
 
-    /// The values of ``RenewalStatements/stateColumns``. Who is revoked stays so.
+    /// The values of ``RenewalStatements/stateColumns``. The receipt of a revoked key is never due.
     static func values(_ state: ReceiptState?, isActive: Bool) -> [PostgresValue] {
         [
             PostgresValue(state?.kind?.code), PostgresValue(state?.createdAt),
@@ -102,7 +102,7 @@ extension StoreError {
             case "25006": "the server is read-only: "
             case "42501": "the user lacks a privilege: "
             case "55P03", "57014": "not done in time: "
-            // What comes with a commit, above all the end of its wait for a standby.
+            // The warning of a commit, above all the end of its wait for a standby.
             case "01000": "committed, but perhaps not on the standby: "
             default: ""
             }
@@ -117,7 +117,8 @@ extension [PostgresOutcome] {
         return nil
     }
 
-    /// Whether the last one is a commit that was done. An aborted transaction answers `ROLLBACK`.
+    /// True if the last request is a commit that was done. An aborted transaction answers
+    /// `ROLLBACK`.
     var isCommitted: Bool {
         if case .done(_, "COMMIT")? = last { true } else { false }
     }

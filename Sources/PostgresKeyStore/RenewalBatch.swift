@@ -28,9 +28,9 @@ struct RenewalBatch {
         }
     }
 
-    /// First the keys, in the order of their ids, then what is known of them: as commands do, so
-    /// that none of both waits for the other in a circle. A key that others have changed meanwhile
-    /// is told of, too: its caches lose nothing but time.
+    /// First locks the keys in the order of their ids, then changes their state, as commands do, so
+    /// that the two never wait for each other in a circle. A key that others have changed meanwhile
+    /// is announced, too; caches only lose time by it.
     private func requests(_ renewals: FencedRenewals) -> [PostgresRequest] {
         let news = renewals.writes.filter(\.isNews)
         let notes = news.map {
@@ -44,7 +44,7 @@ struct RenewalBatch {
     }
 
     private func renew(_ write: RenewalWrite, _ renewals: FencedRenewals) -> PostgresRequest {
-        // `due_at` of the state is the next one.
+        // `due_at` of the state is the next due time.
         let state = RegistryRows.values(write.state, isActive: true)
         return .prepared(
             RenewalStatements.renew,

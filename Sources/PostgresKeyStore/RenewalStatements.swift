@@ -4,7 +4,7 @@ import Crypto
 import KeyStore
 import Postgres
 
-/// The facts that are known about receipts, in SQL.
+/// The state of receipts in SQL.
 struct RenewalStatements {
     let schema: PostgresSchema
 
@@ -45,8 +45,7 @@ struct RenewalStatements {
                     (SELECT min(due_at) FROM \(renewals)
                         WHERE app_id = $1 AND environment = $2::bigint AND due_at IS NOT NULL)
                 """),
-            // Locked in the order of their ids, so that none is adopted which is erased in this
-            // moment.
+            // Locked in the order of their ids, so that no receipt is adopted that is being erased.
             .prepare(
                 Self.adopt,
                 """
@@ -67,8 +66,8 @@ struct RenewalStatements {
                 SELECT (SELECT count(due_at) FROM adopted),
                     (SELECT key_id FROM page ORDER BY key_id DESC LIMIT 1)
                 """),
-            // The lease is not locked: a holder that lost it in this moment is told by due_at,
-            // which the next one has changed.
+            // The lease is not locked: a holder that has just lost it notices by due_at, which the
+            // next holder has changed.
             .prepare(
                 Self.renew,
                 """
@@ -92,7 +91,7 @@ struct RenewalStatements {
 
     // MARK: statements of the keys command
 
-    /// A receipt that a gateway of an earlier version kept has no row yet.
+    /// Adopts a receipt of a gateway of an earlier version, which has no row here yet.
     var adoptOne: String {
         """
         INSERT INTO \(renewals) (key_id, app_id, environment, due_at, failures)
@@ -143,7 +142,7 @@ struct RenewalStatements {
         return found
     }
 
-    /// No bytes are before every key.
+    /// An id without bytes comes before every key.
     static func adoption(after: KeyID?, countMax: Int) -> PostgresRequest {
         .prepared(
             adopt, .bytes(after?.digest.array ?? []), .integer(Int64(max(1, countMax))))

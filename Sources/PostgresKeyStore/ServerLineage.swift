@@ -1,6 +1,6 @@
 import Postgres
 
-/// Whose history a server continues: the cluster (its system identifier) and the timeline, which
+/// The history that a server continues: the cluster (its system identifier) and the timeline, which
 /// grows with each promotion.
 struct ServerLineage: Hashable, Sendable {
     var cluster: Int64
@@ -19,14 +19,14 @@ final class LineagePin {
     }
 
     private(set) var newest: ServerLineage?
-    /// A newer history was seen at this server: sessions with the older one are to end at once, and
-    /// to begin there. The older server may not even refuse them.
+    /// Called when a newer history was seen at this server: sessions with an older one must end at
+    /// once, and begin there. The older server may not even refuse them.
     var onNewer: (PostgresConfiguration.Host) -> Void = { _ in }
 
-    /// `newest`: as it was seen before the sessions began.
+    /// `newest`: the newest history before the sessions began.
     init(_ newest: ServerLineage?) { self.newest = newest }
 
-    /// Why a session with this server may not be used; nil if it may.
+    /// The reason why a session with this server may not be used; nil if it may.
     func refusal(of found: ServerLineage, at host: PostgresConfiguration.Host?) -> Refusal? {
         guard let newest else {
             self.newest = found
@@ -49,9 +49,9 @@ final class LineagePin {
         return nil
     }
 
-    /// Whether a session that was let in with `lineage` may go on.
+    /// True if a session that was admitted with `lineage` may go on.
     func allows(_ lineage: ServerLineage?) -> Bool { lineage == nil || lineage == newest }
 
-    /// Why sessions end that may not.
+    /// The reason for ending sessions with an old primary.
     static let retirement = "the server is an old primary: a newer timeline was seen elsewhere"
 }

@@ -3,8 +3,8 @@ import Postgres
 
 /// Shared values as rows of `shared_state`, and back.
 extension RegistryRows {
-    /// The requests of a write: replace what was expected or has expired, else insert if nothing
-    /// was expected, and then read what is there.
+    /// The requests of a write: replace the expected or an expired value, else insert if none was
+    /// expected, and then read the present value.
     static func requests(_ write: SharedWrite) -> [PostgresRequest] {
         let name = PostgresValue.text(write.name)
         let value = PostgresValue.bytes(write.value)
@@ -33,7 +33,7 @@ extension RegistryRows {
             reading: try shared(write.name, rows))
     }
 
-    /// The one row of `shared`: the store's clock, and NULLs where nothing was written.
+    /// Parses the one row of `shared`: the store's clock, and NULLs if nothing was written.
     static func shared(_ name: String, _ rows: PostgresRows) throws(StoreError) -> SharedReading {
         guard rows.count == 1, let now = rows.integer(0, 0) else {
             throw StoreError("registry: the shared value \(name) makes no sense")

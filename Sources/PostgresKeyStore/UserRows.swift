@@ -53,7 +53,7 @@ extension PostgresAdministration {
             let outcomes = try session.runAll([
                 .statement(PostgresSchema.begin),
                 .statement(schema.forgetUser, UserRows.value(user)),
-                // Written to the log also if nothing is left to forget: see `held_state`.
+                // Written to the log even if there is nothing to forget: see `held_state`.
                 .statement("SELECT FROM \(schema.table("registry")) FOR UPDATE"),
             ])
             let keyCount = outcomes[1].rowCount

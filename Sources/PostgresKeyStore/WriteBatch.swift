@@ -3,12 +3,12 @@ import Bytes
 import KeyStore
 import Postgres
 
-/// Group commit: what waits is written in one transaction and one round trip, and answered after
-/// its commit.
+/// Group commit: waiting operations are written in one transaction and one round trip, and answered
+/// after its commit.
 ///
-/// Everything is done in one order - challenges, then keys, with all that is written of each, then
-/// shared values, each by its id - so that two gateways, or a gateway and a command, that write the
-/// same rows wait for each other and never in a circle.
+/// All batches write in one order - challenges, then keys, with everything about each, then shared
+/// values, each by its id - so that two gateways, or a gateway and a command, that write the same
+/// rows may wait for each other, but never in a circle.
 struct WriteBatch {
     /// Many enough that a commit is shared by many writes, few enough that none waits long for the
     /// rest.
@@ -29,7 +29,7 @@ struct WriteBatch {
         }
 
         var isEnrolment: Bool { if case .enrol = self { true } else { false } }
-        /// How many of ``WriteBatch/requests(_:)`` belong to it.
+        /// The number of ``WriteBatch/requests(_:)`` that belong to it.
         var requestCount: Int { if case .note = self { 3 } else { 2 } }
     }
 
@@ -39,7 +39,7 @@ struct WriteBatch {
     private let floors: [(keyID: KeyID, counter: UInt32)]
     private let renewals: RenewalBatch?
     private let bits: BitWrite?
-    /// Users that were not seen since are forgotten.
+    /// The time before which users that were not seen since are forgotten.
     private let usersForgottenBefore: Int64?
     /// The most rows that are deleted at once, so that other requests do not wait long.
     static let dropCountMax = 10_000
@@ -108,7 +108,7 @@ struct WriteBatch {
         return requests + [.statement("COMMIT")]
     }
 
-    /// The spending of the challenges that enrolments use up.
+    /// The requests that spend the challenges of enrolments.
     private var spending: [PostgresRequest] {
         var enrolments: [(challenge: [UInt8], keyID: KeyID)] = []
         for case (_, .enrol(let record, let challenge)) in keyWrites {
