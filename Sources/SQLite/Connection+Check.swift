@@ -1,9 +1,9 @@
 import CSQLite
 
 extension Connection {
-    /// Reads every page and checks that they fit together (`PRAGMA quick_check`; not that indexes
-    /// agree with their tables). Returns SQLite's first words about what is damaged, nil if nothing
-    /// is.
+    /// Reads every page and checks that they fit together (`PRAGMA quick_check`; it does not check
+    /// that indexes agree with their tables). Returns SQLite's first words about the damage, or nil
+    /// if there is none.
     public func damage() throws(SQLiteError) -> String? {
         do throws(SQLiteError) {
             let words = try text("PRAGMA quick_check(1)") ?? ""
@@ -20,20 +20,20 @@ extension Connection {
     }
 
     /// Copies the whole database, as it is at one moment, into `target`, whose content is lost.
-    /// Writers go on meanwhile. `onProgress` hears now and then how many pages of how many are
-    /// done.
+    /// Writers go on meanwhile. `onProgress` is called now and then with the number of pages done
+    /// and the number of all.
     public func copy(
         to target: Connection, onProgress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws(SQLiteError) {
-        // The moment is that of this transaction: between two steps without one, each write of
-        // another process would make the copy begin again.
+        // This transaction fixes the moment: without one, each write of another process between two
+        // steps would make the copy begin again.
         try begin(.deferred)
         defer { rollback() }
         _ = try integer("SELECT count(*) FROM sqlite_schema")
         try copyPages(to: target, onProgress)
     }
 
-    /// 4 MiB: often enough to be seen.
+    /// The pages of one step, 4 MiB: few enough for a visible progress.
     private static let copiedPageCount: Int32 = 1024
 
     private func copyPages(

@@ -2,36 +2,37 @@ import CSQLite
 public import EventLoop
 import Glibc
 
-/// The write-ahead log and its index, which lie beside the database by names of their own.
+/// The write-ahead log and its index, which lie beside the database under their own names.
 ///
 /// SQLite opens both by name and never looks again. If they are removed, connections that have them
 /// open go on with files that no other process can find, and the next process that opens the
 /// database makes others: two histories of one file.
 extension Connection {
-    /// What lies where the log and its index were opened.
+    /// The state of the files at the places where the log and its index were opened.
     public enum LogPlace: Sendable {
-        /// What this connection has open, or it has no log.
+        /// They are the files that this connection has open, or it has no log.
         case same
-        /// Not both of them any more.
+        /// At least one of them is not there any more.
         case gone
-        /// Another file.
+        /// At least one is another file.
         case replaced
         /// This log, but it is shorter than its index says: it was cut short.
         case cutShort
-        /// This index, and a part of it cannot be read or written: its file was cut short, or its
-        /// file system has failed. The log has everything.
+        /// The index is this one, but a part of it cannot be read or written: its file was cut
+        /// short, or its file system has failed. The log has everything.
         case indexLost
     }
 
-    /// How much is in the log.
+    /// The length of a log and its progress.
     public struct LogState: Hashable, Sendable {
-        /// How long it is by its index. The file may be longer: SQLite uses it again.
+        /// The length of the log by its index. The file may be longer, because SQLite uses it
+        /// again.
         public let byteCount: Int
-        /// Whether all of it is in the database too, so that the next write begins at its start.
+        /// True if all of it is in the database too, so that the next write begins at its start.
         public let isCheckpointed: Bool
     }
 
-    /// A file that lies at a path.
+    /// A file at a path.
     struct FoundFile {
         let number: FileNumber
         let byteCount: Int
@@ -48,8 +49,8 @@ extension Connection {
     public var logPlace: LogPlace {
         if isIndexLost { return .indexLost }
         guard let openLog else { return .same }
-        // Before the log's length is asked for, and again after it: the log is cut back by SQLite
-        // too, but then another header is there first.
+        // Read before the log's length, and again after it: SQLite also cuts the log back, but then
+        // the index has another header first.
         let before = logIndex
         let files = logFiles
         let found = files.map { $0?.number }
@@ -82,10 +83,11 @@ extension Connection {
         return status == SQLITE_OK
     }
 
-    /// Among readers that come and go there is a gap; one that stays is not waited for.
+    /// Long enough to find a gap between readers that come and go; a reader that stays is not
+    /// waited for.
     private static let logEmptyingMilliseconds: Int32 = 10
 
-    /// The processes that read the database in a transaction just now, as far as the system tells.
+    /// The processes that are reading the database in a transaction, as far as the system tells.
     public func logReaders() -> [LockHolder] {
         LockHolder.all(of: logPaths[1], in: Self.readerLocks)
     }
@@ -93,18 +95,18 @@ extension Connection {
     /// The locks of readers in the file of the log's index ("WAL-mode File Format", section 2.3).
     private static let readerLocks = 123...127
 
-    /// The log and its index, as they lie there now.
+    /// The log and its index as they are now.
     var logFiles: [FoundFile?] { logPaths.map { FoundFile($0) } }
 
-    /// Whether nothing that this connection reads can be believed any more, and nothing it writes
-    /// can be found: a part of the log's index could not be read or written. All connections of
-    /// the process to the file have to be closed before it is opened again.
+    /// True if a part of the log's index could not be read or written: nothing that this connection
+    /// reads can be believed, and nothing that it writes can be found. All connections of the
+    /// process to the file have to be closed before it is opened again.
     public var isIndexLost: Bool {
         guard let file = unsafe file else { return false }
         return unsafe OwnFile.isIndexLost(file)
     }
 
-    /// Throws if the index is lost. To be called after what depends on it.
+    /// Throws if the index is lost. To be called after reading anything that depends on it.
     func believeIndex() throws(SQLiteError) {
         if isIndexLost { throw .lostIndex }
     }
@@ -118,8 +120,8 @@ extension Connection {
         unsafe OwnFile.behind(file)?.pointee.indexByteCount ?? 0
     }
 
-    /// From now on closing leaves the database and what lies beside it as they are. Otherwise the
-    /// last connection takes the log into the file, and removes what has the log's name.
+    /// Makes closing leave the database and the files beside it as they are. Otherwise the last
+    /// connection would take the log into the file, and remove the file with the log's name.
     public func leaveLogAlone() {
         _ = unsafe sallyport_leave_log(handle)
     }
@@ -143,8 +145,8 @@ extension Connection {
 
     private static let logPollMilliseconds: Int32 = 5
 
-    /// Whether another connection, of this process or another, holds a lock on the file, as all do
-    /// for as long as they have its log open. Only before anything was read.
+    /// True if another connection, of this process or another, holds a lock on the file, as all do
+    /// for as long as they have its log open. Only to be used before anything was read.
     private var isOpenElsewhere: Bool {
         guard let file = unsafe file, let methods = unsafe file.pointee.pMethods,
             let lock = unsafe methods.pointee.xLock, let unlock = unsafe methods.pointee.xUnlock

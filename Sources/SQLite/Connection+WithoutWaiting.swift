@@ -1,19 +1,19 @@
-/// Reading what is at hand, for threads that must not wait for a disk or for a lock.
+/// Reads records in memory, for threads that must not wait for a disk or for a lock.
 extension Connection {
-    /// Whether ``readWithoutWaiting(_:)`` may read anything at all.
+    /// True if ``readWithoutWaiting(_:)`` may read anything at all.
     public var canReadWithoutWaiting: Bool {
         OwnFileSystem.canReadWithoutWaiting && !isWaitingUnavoidable
     }
 
-    /// Runs `body`, in which this connection reads what lies in memory, in SQLite's page cache or
-    /// in the system's. Nil if it would have had to wait for the disk or for another connection, or
-    /// if the file system does not tell. Then nothing has happened, except that an open transaction
-    /// may be over.
+    /// Runs `body`, in which this connection reads what is in memory, in SQLite's page cache or in
+    /// the system's. Nil if it would have had to wait for the disk or for another connection, or if
+    /// the file system cannot tell. Then nothing has happened, except that an open transaction may
+    /// be over.
     ///
     /// The system orders a page that is not there from the disk. On a disk with a full queue even
     /// that takes time, so a caller that is told nil should not try again soon.
     ///
-    /// `body` only reads: writing waits as always.
+    /// `body` must only read: writing waits as always.
     public func readWithoutWaiting<Value>(
         _ body: () throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value? {
@@ -28,8 +28,8 @@ extension Connection {
     }
 
     /// Runs `body`, in which this connection reads, and may wait for the disk. It leaves the index
-    /// of the log as it is for as long as it gets on without a mark of its own, so that reading
-    /// goes on while the file system takes no change.
+    /// of the log as it is for as long as it can do without a mark of its own, so that reading goes
+    /// on while the file system accepts no change.
     public func readSparingly<Value, Failure: Error>(
         _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {

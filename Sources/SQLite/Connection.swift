@@ -1,6 +1,6 @@
 import CSQLite
 
-/// One connection to a database file. Used by one thread at a time.
+/// One connection to a database file, used by one thread at a time.
 @safe
 public final class Connection {
     /// The options of opening a file. None of them creates one: see
@@ -9,12 +9,13 @@ public final class Connection {
         public var isReadOnly = false
         /// How long to wait for another connection's lock, in milliseconds.
         public var busyMillisecondsMax: Int32 = 5_000
-        /// The page cache: memory does not grow with the database.
+        /// The bytes of the page cache. It keeps memory from growing with the database.
         public var cacheByteCount = 8 * 1024 * 1024
-        /// The file grows no further; nil for no limit but the disk's.
+        /// The size up to which the file may grow; nil for no limit but the disk's.
         public var byteCountMax: Int?
-        /// Whether the database has a write-ahead log, which must then be there if others have the
-        /// database open. Waits for it up to a second, and no longer than for a lock.
+        /// True if the database has a write-ahead log, which must then be there if other
+        /// connections have the database open. The connection waits for it up to a second, and no
+        /// longer than for a lock.
         public var expectsLog = false
 
         public init() {}
@@ -24,14 +25,14 @@ public final class Connection {
     public enum TransactionKind: Sendable {
         /// Reads now; the first write may find the database locked.
         case deferred
-        /// Takes the write lock first, so that nothing read can be changed by others.
+        /// Takes the write lock first, so that others cannot change what was read.
         case immediate
     }
 
     let handle: OpaquePointer
     public let path: String
     private let busyMillisecondsMax: Int32
-    /// Whether the file system has said that it does not tell what is in memory.
+    /// True once the file system has said that it cannot tell what is in memory.
     var isWaitingUnavoidable = false
     /// The paths of the log and of its index, by the name that SQLite has made of the path: links
     /// were followed.
@@ -50,7 +51,7 @@ public final class Connection {
         return unsafe status == SQLITE_OK ? found : nil
     }()
 
-    /// Opens an existing file. Many defects of the file show only at the first read.
+    /// Opens an existing file. Many faults of the file show only at the first read.
     public init(path: String, options: Options = Options()) throws(SQLiteError) {
         // SQLite's calls are replaced before anything is read: here, with the first connection.
         let files = OwnFileSystem.name
@@ -80,19 +81,20 @@ public final class Connection {
     deinit { unsafe sqlite3_close_v2(handle) }
 
     private func waitForLocks(milliseconds: Int32) {
-        // The milliseconds travel in the pointer: the handler needs no object that could go away.
+        // The milliseconds are passed in the pointer, so the handler needs no object that could be
+        // released.
         let limit = unsafe UnsafeMutableRawPointer(bitPattern: UInt(max(1, milliseconds)))
         unsafe sqlite3_busy_handler(handle, waitForLock, limit)
     }
 
-    /// Runs `body`, in which locks of others are waited for no longer than this.
+    /// Runs `body`, in which locks of other connections are waited for no longer than this.
     func waitingForLocks<Value>(milliseconds: Int32, _ body: () -> Value) -> Value {
         waitForLocks(milliseconds: milliseconds)
         defer { waitForLocks(milliseconds: busyMillisecondsMax) }
         return body()
     }
 
-    /// A relative path could read as a URI (`file:`) or as a name of SQLite's own (`:memory:`).
+    /// A path that SQLite cannot take for a URI (`file:`) or for a name of its own (`:memory:`).
     static func plainPath(_ path: String) -> String { path.hasPrefix("/") ? path : "./" + path }
 
     private func configure(_ options: Options) throws(SQLiteError) {
@@ -112,15 +114,15 @@ public final class Connection {
         }
     }
 
-    /// Whether the file could only be opened for reading.
+    /// True if the file could only be opened for reading.
     public var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") == 1 }
 
-    /// Rows changed by the statement that ran last.
+    /// The number of rows that the last statement changed.
     public var changeCount: Int { Int(unsafe sqlite3_changes64(handle)) }
 
     public var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
-    /// Whether the path no longer leads to the file that is open: it was removed or replaced.
+    /// True if the path no longer leads to the open file, because it was removed or replaced.
     public var fileHasMoved: Bool {
         var moved: Int32 = 0
         let status = unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
@@ -138,13 +140,13 @@ public final class Connection {
         try Statement(self, sql)
     }
 
-    /// The first column of the first row, nil without a row.
+    /// The first column of the first row; nil without a row.
     public func integer(_ sql: String) throws(SQLiteError) -> Int64? {
         let statement = try prepare(sql)
         return try statement.step() ? statement.integer(0) : nil
     }
 
-    /// The first column of the first row, nil without a row.
+    /// The first column of the first row; nil without a row.
     public func text(_ sql: String) throws(SQLiteError) -> String? {
         let statement = try prepare(sql)
         return try statement.step() ? statement.text(0) : nil
@@ -164,7 +166,7 @@ public final class Connection {
         _ = unsafe sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
     }
 
-    /// Runs `body` in a transaction that is committed, or undone where anything fails.
+    /// Runs `body` in a transaction, which is committed, or undone if anything fails.
     public func transaction<Value>(
         _ kind: TransactionKind, _ body: () throws(SQLiteError) -> Value
     ) throws(SQLiteError) -> Value {

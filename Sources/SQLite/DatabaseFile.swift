@@ -1,24 +1,24 @@
 import CSQLite
 import Glibc
 
-/// Why a database file could not be made.
+/// The reason why a database file could not be made.
 public enum DatabaseFileError: Error, Hashable, Sendable {
     /// The directory does not exist, is not one, or refuses new files.
     case directory(path: String, reason: String)
-    /// A log of a database that is gone: a new file beside it would be filled from it.
+    /// There is a log of a database that is gone: a new file beside it would be filled from it.
     case strayLog(path: String)
     case system(String)
     case database(SQLiteError)
 }
 
-/// The file itself: what is at a path, and making a new one whole or not at all.
+/// The file itself: examines the file at a path, and makes a new one completely or not at all.
 public enum DatabaseFile {
     public enum Content: Hashable, Sendable {
         case missing
         case empty
         case file
         case notAFile
-        /// Nothing could be learned.
+        /// The file could not be examined.
         case unreadable(reason: String)
     }
 
@@ -33,7 +33,8 @@ public enum DatabaseFile {
         return status.st_size <= 1 ? .empty : .file
     }
 
-    /// How many names the file has; 0 if there is none. To a directory each one in it is a link.
+    /// The number of names that the file has; 0 if there is none. For a directory each directory in
+    /// it counts.
     public static func nameCount(at path: String) -> Int {
         var status = stat()
         guard unsafe stat(Connection.plainPath(path), &status) == 0,
@@ -42,11 +43,11 @@ public enum DatabaseFile {
         return Int(status.st_nlink)
     }
 
-    /// Whether the file ends inside a page: its end was lost, and SQLite would read zeroes there.
-    /// Not where a log waits beside it, from which the page may be completed.
+    /// True if the file ends inside a page: its end was lost, and SQLite would read zeroes there.
+    /// False if a log waits beside it, from which the page may be completed.
     ///
-    /// Only looks at the length: to open the file and close it again would take away every lock
-    /// that this process holds on it (fcntl(2)), its other connections' included.
+    /// Only examines the length, because opening the file and closing it again would release every
+    /// lock that this process holds on it (fcntl(2)), even for its other connections.
     public static func endsInsidePage(at path: String, pageByteCount: Int) -> Bool {
         let path = Connection.plainPath(path)
         var status = stat()
@@ -55,11 +56,11 @@ public enum DatabaseFile {
         return Int(status.st_size) % max(1, pageByteCount) != 0
     }
 
-    /// Makes a database with what `build` puts into it, unless the path is taken by then.
+    /// Makes a database and lets `build` fill it, unless the path is taken by then.
     ///
     /// It is built under another name and appears at `path` complete: a crash leaves no half-made
-    /// database, nothing existing is written over, and of two processes one wins. Only the owner
-    /// may read it. `mustBeNew`: losing to another process is a failure.
+    /// database, no existing file is overwritten, and of two processes one wins. Only the owner may
+    /// read it. `mustBeNew`: losing to another process is a failure.
     public static func create(
         path: String, mustBeNew: Bool = false, build: (Connection) throws(SQLiteError) -> Void
     ) throws(DatabaseFileError) {
@@ -78,7 +79,7 @@ public enum DatabaseFile {
         close(descriptor)
         defer { for suffix in ["", "-journal", "-wal", "-shm"] { unsafe unlink(draft + suffix) } }
         try fill(draft, build)
-        // A link, not a rename: it fails where another process was first.
+        // A link instead of a rename, because it fails if another process was first.
         if unsafe link(draft, path) != 0 {
             let code = errno
             guard code == EEXIST, !mustBeNew else {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Device and inode of a file.
+/// The device and inode of a file.
 struct FileNumber: Hashable {
     let device: UInt64
     let inode: UInt64
@@ -10,7 +10,7 @@ struct FileNumber: Hashable {
         inode = UInt64(status.st_ino)
     }
 
-    /// Nil if the file cannot be asked.
+    /// Nil if the file cannot be examined.
     init?(descriptor: Int32) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }

@@ -1,23 +1,23 @@
 import Glibc
 import Synchronization
 
-/// What the calling thread must not do, and how its reads have fared.
+/// The restrictions of the calling thread, and the results of its reads.
 struct Hurry {
     /// True if the thread must wait neither for a disk nor for another connection. Otherwise it
     /// only leaves the marks of the log's index alone for as long as it gets on without them.
     var isUrgent: Bool
-    /// Whether an urgent read failed because it would have had to wait.
+    /// True if an urgent read failed because it would have had to wait.
     var isCutShort = false
-    /// Whether the system knows no reading without waiting, or not in this file system.
+    /// True if the system cannot read without waiting, or not in this file system.
     var isUnsupported = false
-    /// Whether a read that is not urgent could not go on without a mark.
+    /// True if a read that is not urgent could not go on without a mark.
     var needsMark = false
 
-    /// Whether marks are left alone.
+    /// True if marks are left alone.
     var sparesMarks: Bool { isUrgent || !needsMark }
 }
 
-/// Threads that must not wait, and threads that had rather not.
+/// Threads that must not wait, and threads that should rather not.
 enum HurriedThread {
     private static let key: pthread_key_t? = {
         var key = pthread_key_t()
@@ -26,7 +26,8 @@ enum HurriedThread {
 
     static var canBeMarked: Bool { key != nil }
 
-    /// Runs `body` on a thread that is marked with `hurry`. Nil if it cannot be marked, or is.
+    /// Runs `body` on the calling thread, marked with `hurry`. Nil if it cannot be marked, or is
+    /// marked already.
     static func mark<Value>(_ hurry: inout Hurry, _ body: () -> Value) -> Value? {
         guard unsafe current == nil else { return nil }
         return unsafe withUnsafeMutablePointer(to: &hurry) {
@@ -41,7 +42,7 @@ enum HurriedThread {
         return unsafe pthread_setspecific(key, hurry) == 0
     }
 
-    /// What the calling thread is marked with; nil if it has time.
+    /// The mark of the calling thread; nil if it may wait.
     static var current: UnsafeMutablePointer<Hurry>? {
         guard let key else { return nil }
         return unsafe pthread_getspecific(key)?.assumingMemoryBound(to: Hurry.self)
@@ -57,7 +58,7 @@ enum IndexGrowth {
     private static let urgentCount = Atomic(0)
     private static let growingCount = Atomic(0)
 
-    /// False if an index grows just now. Otherwise ``leave()`` has to follow.
+    /// False if an index is growing. Otherwise ``leave()`` has to follow.
     static func enter() -> Bool {
         urgentCount.add(1, ordering: .sequentiallyConsistent)
         if growingCount.load(ordering: .sequentiallyConsistent) == 0 { return true }
@@ -67,7 +68,7 @@ enum IndexGrowth {
 
     static func leave() { urgentCount.subtract(1, ordering: .sequentiallyConsistent) }
 
-    /// Runs `body` when the urgent readers have left, which takes them microseconds.
+    /// Runs `body` when the urgent readers have left, which takes microseconds.
     static func run(_ body: () -> Int32) -> Int32 {
         growingCount.add(1, ordering: .sequentiallyConsistent)
         defer { growingCount.subtract(1, ordering: .sequentiallyConsistent) }

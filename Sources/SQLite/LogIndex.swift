@@ -3,7 +3,7 @@
 /// It is in the memory that SQLite has mapped, in the byte order of the machine, and other
 /// processes write it at any time.
 struct LogIndex: Equatable {
-    /// The header without its checksum, of which there are two copies.
+    /// The header without its checksum. The index has two copies of it.
     private let header: [UInt32]
     private let checkpointedFrameCount: UInt32
     /// The bytes of a page. 65536 does not fit, and is written as 1.
@@ -12,7 +12,7 @@ struct LogIndex: Equatable {
     private static let headerByteCount = 48
     /// The offset of the number of frames that are in the database too.
     private static let checkpointOffset = 96
-    /// Before the first page of the log, and before each page.
+    /// The bytes before the first page of the log, and before each page.
     private static let logHeaderByteCount = 32
     private static let frameHeaderByteCount = 24
 
@@ -34,7 +34,7 @@ struct LogIndex: Equatable {
 
     private var pageByteCount: Int { Int(pageSize & 0xFE00) + Int(pageSize & 1) << 16 }
 
-    /// How long the log is at least.
+    /// The least length of the log.
     var byteCount: Int {
         guard frameCount > 0 else { return 0 }
         return Self.logHeaderByteCount + frameCount * (pageByteCount + Self.frameHeaderByteCount)

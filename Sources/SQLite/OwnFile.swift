@@ -8,24 +8,24 @@ import Synchronization
 /// - **No thread waits in a page fault.** A store into a mapped file waits if the file system is
 ///   frozen, and in older kernels the whole process then waits as soon as another thread maps
 ///   memory. SQLite stores into the index of the log only after it got an exclusive lock in it or
-///   after the log was synced. So before the one and after the other nothing is written to the
-///   file, by a call that waits for a frozen file system in the same way, but alone.
+///   after the log was synced. So before a lock is given and after a sync, an empty write waits for
+///   a frozen file system in the same way, but only this thread.
 /// - **An urgent thread stores nothing** and takes no mutex that others hold while they wait: it
-///   gets no exclusive lock. SQLite then reads with the mark of an earlier reader, which only
-///   keeps a checkpoint from going further meanwhile.
+///   gets no exclusive lock. SQLite then reads with the mark of an earlier reader, which only keeps
+///   a checkpoint from going further meanwhile.
 /// - **An index that is lost** (``SharedIndexes``) is neither read nor believed: every method
 ///   fails, except for unlocking and closing.
 @safe
 struct OwnFile {
     private var own: sqlite3_io_methods
     private let system: UnsafePointer<sqlite3_io_methods>
-    /// The database of a log.
+    /// The database that the log belongs to.
     private let database: UnsafeMutablePointer<sqlite3_file>?
-    /// What belongs to the index, once a region of it was mapped: retained until it is unmapped.
+    /// The group of the index, once a region of it was mapped: retained until it is unmapped.
     private var group: Unmanaged<MappedMemory.Group>?
     /// The first region of the index, while it is mapped.
     private(set) var index: UnsafeMutableRawPointer?
-    /// How long the file of the index is at least.
+    /// The least length of the index's file.
     private(set) var indexByteCount = 0
 
     /// The offset of our part behind the system's own.
@@ -71,7 +71,7 @@ struct OwnFile {
         unsafe file.pointee.pMethods = methods
     }
 
-    /// What lies behind a file; nil behind one that has the system's methods.
+    /// Our part behind a file; nil for a file with the system's methods.
     static func behind(
         _ file: UnsafeMutablePointer<sqlite3_file>?
     ) -> UnsafeMutablePointer<OwnFile>? {
@@ -85,7 +85,7 @@ struct OwnFile {
         return unsafe place
     }
 
-    /// Whether a part of the index could not be read or written, so that none of it counts.
+    /// True if a part of the index could not be read or written, so that none of it counts.
     var isIndexLost: Bool {
         if let database = unsafe database { return unsafe Self.isIndexLost(database) }
         return unsafe group?._withUnsafeGuaranteedRef { $0.isLost } ?? false
@@ -95,13 +95,13 @@ struct OwnFile {
         unsafe behind(file)?.pointee.isIndexLost ?? false
     }
 
-    /// Returns as soon as the file system takes changes. Writes none.
+    /// Returns as soon as the file system accepts changes. Writes no byte.
     private func awaitThaw(_ file: UnsafeMutablePointer<sqlite3_file>) {
         var none: UInt8 = 0
         _ = unsafe system.pointee.xWrite?(file, &none, 0, 0)
     }
 
-    /// The system's methods, and ours in the place of some.
+    /// The system's methods, some of them replaced by ours.
     private static func methods(like system: sqlite3_io_methods) -> sqlite3_io_methods {
         var own = system
         takeContentMethods(&own)
@@ -113,7 +113,7 @@ struct OwnFile {
         unsafe own.xRead = { file, bytes, count, offset in
             guard let this = unsafe OwnFile.behind(file) else { return SQLITE_MISUSE }
             let status = unsafe this.pointee.system.pointee.xRead?(file, bytes, count, offset)
-            // After it: what decided where to read may have been empty memory.
+            // Checked afterwards: the index that decided where to read may have been empty memory.
             return unsafe this.pointee.isIndexLost
                 ? SQLiteError.lostIndexCode : status ?? SQLITE_MISUSE
         }
@@ -176,7 +176,7 @@ struct OwnFile {
             return unsafe lock(file, place, count, flags)
         }
         unsafe own.xShmBarrier = { file in
-            // The system's takes a mutex besides, under which files are opened and removed.
+            // The system's method also takes a mutex, under which files are opened and removed.
             if let hurry = unsafe HurriedThread.current, unsafe hurry.pointee.isUrgent {
                 atomicMemoryFence(ordering: .sequentiallyConsistent)
                 return
@@ -209,8 +209,8 @@ struct OwnFile {
         indexByteCount = 0
     }
 
-    /// The first lock of a reader, behind those to write, to checkpoint and to recover (SQLite's
-    /// "WAL-mode File Format", section 2.3).
+    /// The first lock of a reader. It comes after those for writing, checkpointing and recovering
+    /// (SQLite's "WAL-mode File Format", section 2.3).
     private static let firstReadLock: Int32 = 3
 
     private static func refusesExclusiveLock(at place: Int32, count: Int32) -> Bool {

@@ -1,12 +1,12 @@
 import CSQLite
 import Glibc
 
-/// The VFS of every connection: the system's, in which some things are done otherwise.
+/// The VFS of every connection: the system's, with a few changes.
 ///
-/// - **Reading without waiting.** SQLite reads with `pread64`, for which its VFS takes another
+/// - **Reading without waiting.** SQLite reads with `pread64`, for which its VFS accepts another
 ///   function ("xSetSystemCall" of its documentation), and pauses with the VFS's `xSleep`. On an
-///   urgent thread, reading asks for what is in memory only (`RWF_NOWAIT`, preadv2(2)), and nothing
-///   pauses. On all others both do what they always do.
+///   urgent thread, reading asks only for what is in memory (`RWF_NOWAIT`, preadv2(2)), and nothing
+///   pauses. On all other threads both do what they always do.
 /// - **A lost index.** What SQLite maps into memory is added to `MappedMemory`: ``SharedIndexes``.
 /// - **The files** of a database and of its log have methods of our own: ``OwnFile``.
 enum OwnFileSystem {
@@ -45,11 +45,11 @@ private let readAt: @convention(c) (Int32, UnsafeMutableRawPointer?, Int, Int) -
     }
     let readCount = unsafe sallyport_read_what_is_there(file, bytes, count, offset)
     if readCount > 0 { return readCount }
-    // Linux 5.9 and 5.10 may say 0 where they would have to wait, which SQLite would take for the
+    // Linux 5.9 and 5.10 may return 0 if they would have to wait. SQLite would take that for the
     // end of the file, and keep a page of zeros (preadv2(2), "BUGS").
     if readCount == 0 { errno = EAGAIN }
     unsafe hurry.pointee.isCutShort = true
-    // The file system or the system does not know the flag. Anything else may be over next time.
+    // The file system or the system does not know the flag. Other errors may be over next time.
     switch errno {
     case EOPNOTSUPP, EINVAL, ENOSYS: unsafe hurry.pointee.isUnsupported = true
     default: break
@@ -57,7 +57,7 @@ private let readAt: @convention(c) (Int32, UnsafeMutableRawPointer?, Int, Int) -
     return -1
 }
 
-/// Set once, before there is a connection.
+/// The system's xSleep. Set once, before there is a connection.
 private nonisolated(unsafe) var systemPause:
     (@convention(c) (UnsafeMutablePointer<sqlite3_vfs>?, Int32) -> Int32)?
 

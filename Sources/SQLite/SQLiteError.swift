@@ -6,9 +6,9 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     public let code: Int32
     /// The extended result code; its low byte is ``code``.
     public let extendedCode: Int32
-    /// `errno` of the system call behind it, 0 where there was none.
+    /// The `errno` of the system call behind it; 0 if there was none.
     public let systemError: Int32
-    /// SQLite's words; never holds a bound value.
+    /// SQLite's words, which never hold a bound value.
     public let message: String
 
     public init(extendedCode: Int32, systemError: Int32 = 0, message: String) {
@@ -18,18 +18,18 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// SQLITE_IOERR_SHMMAP, which is an expression of C.
+    /// The value of SQLITE_IOERR_SHMMAP, which C defines by an expression.
     static let lostIndexCode = SQLITE_IOERR | 21 << 8
-    /// A part of the log's index could not be read or written. Whether a write that meets this was
-    /// done is unknown.
+    /// A part of the log's index could not be read or written. It is not known if a write that
+    /// meets this was done.
     static let lostIndex = SQLiteError(
         extendedCode: lostIndexCode,
         message: "the index of the log (-shm) cannot be read or written")
 
     public var isCorrupt: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
-    /// Whether the file is not a database at all, or an encrypted one.
+    /// True if the file is not a database at all, or an encrypted one.
     public var isNotADatabase: Bool { code == SQLITE_NOTADB }
-    /// Another connection holds the lock, and held it for the whole busy timeout.
+    /// True if another connection holds the lock, and held it for the whole busy timeout.
     public var isBusy: Bool { code == SQLITE_BUSY || code == SQLITE_LOCKED }
     public var isFull: Bool { code == SQLITE_FULL || systemError == noSpaceLeft }
     public var isReadOnly: Bool { code == SQLITE_READONLY }

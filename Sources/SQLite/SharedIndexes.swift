@@ -14,10 +14,10 @@ enum SharedIndexes {
         let group: MappedMemory.Group
     }
 
-    /// By their addresses.
+    /// The regions by their addresses.
     private static let regions = Locked<[UInt: Region]>([:])
 
-    /// Has SQLite map through this. False if it was built so that it does not ask.
+    /// Has SQLite map files through this. False if it was built so that it does not ask its VFS.
     static func watch(_ files: UnsafeMutablePointer<sqlite3_vfs>) -> Bool {
         guard let get = unsafe files.pointee.xGetSystemCall,
             let set = unsafe files.pointee.xSetSystemCall,
@@ -63,12 +63,12 @@ private let map:
         UnsafeMutableRawPointer? = { address, byteCount, protection, flags, file, offset in
             let failed = unsafe sallyport_map_failed()
             let start = unsafe mmap(address, byteCount, protection, flags, file, offset)
-            // Only an index is mapped to be shared: databases are read (PRAGMA mmap_size = 0).
+            // Only an index is mapped as shared: databases are read (PRAGMA mmap_size = 0).
             guard flags & MAP_SHARED != 0, let start = unsafe start, unsafe start != failed else {
                 return unsafe start
             }
-            // A worker reads it, and must not wait for a page that the system has taken away. If
-            // the limit of locked memory is reached, that page is fetched.
+            // A worker reads it, and must not wait for a page that the system has evicted. If the
+            // limit of locked memory is reached, the page is fetched when it is read.
             unsafe mlock(start, byteCount)
             if unsafe SharedIndexes.add(start, byteCount, file, offset) {
                 return unsafe start

@@ -25,7 +25,7 @@ public final class Statement {
 
     // MARK: running
 
-    /// Goes to the next row; false when there is none. A failed statement is reset.
+    /// Goes to the next row; false if there is none. A failed statement is reset.
     public func step() throws(SQLiteError) -> Bool {
         let status = unsafe sqlite3_step(handle)
         let error: SQLiteError
@@ -40,13 +40,13 @@ public final class Statement {
         throw error
     }
 
-    /// Runs the statement to its end and makes it ready for the next use.
+    /// Runs the statement to its end and prepares it for the next use.
     public func run() throws(SQLiteError) {
         while try step() {}
         reset()
     }
 
-    /// Makes the statement ready for the next use and forgets what was bound.
+    /// Prepares the statement for the next use and forgets the bound values.
     public func reset() {
         unsafe sqlite3_reset(handle)
         unsafe sqlite3_clear_bindings(handle)
@@ -126,7 +126,7 @@ public final class Statement {
         unsafe sqlite3_column_type(handle, column) == SQLITE_NULL
     }
 
-    /// 0 for NULL.
+    /// The number in a column; 0 for NULL.
     public func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, column) }
 
     /// The text of a column, or nil for NULL. Broken UTF-8 is repaired.
@@ -158,7 +158,7 @@ public final class Statement {
     }
 }
 
-/// Tells SQLite to copy what is bound.
+/// Tells SQLite to copy bound values.
 private var transient: sqlite3_destructor_type {
     unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 }

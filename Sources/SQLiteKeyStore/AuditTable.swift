@@ -2,7 +2,7 @@ import EventLoop
 import KeyStore
 import SQLite
 
-/// The statements of `audit` on one connection. Transactions are the caller's.
+/// The statements of `audit` on one connection. The caller runs the transactions.
 final class AuditTable {
     private let connection: Connection
     private let insert: Statement

@@ -5,9 +5,9 @@ import EventLoop
 public import KeyStore
 import SQLite
 
-/// Why a process may not run embedded counters on a registry.
+/// The reason why a process may not run embedded counters on a registry.
 public enum EmbeddedOwnershipError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Another process runs them; its own words about itself, empty if it left none.
+    /// Another process runs them. `holder` is its own words about itself, empty if it left none.
     case held(path: String, holder: String)
     case failed(reason: String)
 
@@ -29,7 +29,7 @@ public enum KeptState: Sendable {
     /// elsewhere.
     case none
     case kept(EmbeddedSnapshot)
-    /// The counters of the last stop are lost, and why, in words for the operator.
+    /// The counters of the last stop are lost, with the reason in words for the operator.
     case lost(String)
 
     public var snapshot: EmbeddedSnapshot? {
@@ -38,26 +38,27 @@ public enum KeptState: Sendable {
 }
 
 /// The right of one process to run embedded counters on a registry, and the place where they
-/// survive a clean stop. Held for as long as the value lives; a killed process lets go.
+/// survive a clean stop. It is held for as long as the value lives; a killed process releases it.
 ///
-/// Beside the registry lie `.lock`, locked while a gateway runs, `.owner`: who runs, or a token
-/// of the last clean stop, and from a stop to the next start `.counters`, the state itself. A state
-/// counts only together with the row in the registry that describes it and with its token, in the
-/// very file that this was written to, and all are used up by a start: a registry restored from a
-/// backup, with those files or without them, brings back no counters, but a new incarnation.
+/// Beside the registry are three files: `.lock`, locked while a gateway runs; `.owner`, which names
+/// the running gateway, or holds a token of the last clean stop; and from a stop to the next start
+/// `.counters`, the state itself. A state counts only together with the row in the registry that
+/// describes it and with its token, in the very file that the token was written to, and a start
+/// uses all of them up. So a registry restored from a backup, with those files or without them,
+/// brings back no counters, but a new incarnation.
 public struct EmbeddedOwnership: ~Copyable {
     private let path: String
     private let lock: FileLock
 
     private static let tokenByteCount = 16
-    /// The form of the row and of the parts.
+    /// The version of the form of the row and of the parts.
     private static let form: UInt64 = 1
     private var ownerPath: String { path + ".owner" }
     private var stateFile: EmbeddedStateFile { EmbeddedStateFile(registryPath: path) }
 
     /// Takes the lock without waiting. The registry must exist.
     public init(registryPath: String) throws(EmbeddedOwnershipError) {
-        // Beside the file itself: it may have a link for another name.
+        // Beside the file itself, because a link may lead to it under another name.
         path = File.resolved(registryPath)
         do throws(IOError) {
             lock = try FileLock(path: path + ".lock")
@@ -86,8 +87,8 @@ public struct EmbeddedOwnership: ~Copyable {
     }
 
     /// Has the next start with embedded counters begin another incarnation: for a gateway that
-    /// counts elsewhere, because what the last clean stop kept does not know what that accepts.
-    /// While another gateway runs embedded counters, nothing was kept.
+    /// counts elsewhere, because the state of the last clean stop does not know the counters that
+    /// it accepts. While another gateway runs embedded counters, there is no kept state.
     public static func forgetState(registryPath: String) throws(StoreError) {
         let path = File.resolved(registryPath)
         guard File.identity(path + ".owner") != nil,
@@ -101,9 +102,9 @@ public struct EmbeddedOwnership: ~Copyable {
         }
     }
 
-    /// The state of the last clean stop, lost after any other end, or while another process holds
-    /// the write lock. What describes it is deleted durably before it is returned: call this before
-    /// anything is served.
+    /// The state of the last clean stop. It is lost after any other end, or while another process
+    /// holds the write lock. Its description is deleted durably before it is returned: call this
+    /// before any request is served.
     public func takeState() throws(StoreError) -> KeptState {
         var isLocked = false
         let rows = try withTables(busyMillisecondsMax: 1000) { tables throws(SQLiteError) in
@@ -116,7 +117,7 @@ public struct EmbeddedOwnership: ~Copyable {
                 }
                 return rows
             } catch {
-                // Another incarnation is safe; what stays has no owner from now on.
+                // Another incarnation is safe, and the remaining row has no owner from now on.
                 guard error.isBusy else { throw error }
                 isLocked = true
                 return []
@@ -131,7 +132,7 @@ public struct EmbeddedOwnership: ~Copyable {
             throw StoreError("registry: \(error)")
         }
         let state = state(rows, owner: owner, identity: identity)
-        // Also what a stop has left that was cut off.
+        // Also the file that an interrupted stop has left.
         stateFile.remove()
         return isLocked ? .lost("another process holds the registry's write lock") : state
     }
@@ -172,7 +173,7 @@ public struct EmbeddedOwnership: ~Copyable {
         }
     }
 
-    /// Why no row describes a state.
+    /// The reason why no row describes a state.
     private static func gap(_ owner: [UInt8], isFirst: Bool) -> KeptState {
         if isFirst { return .none }
         let words = words(owner)
@@ -201,12 +202,12 @@ public struct EmbeddedOwnership: ~Copyable {
         return parts
     }
 
-    /// Far more than there are shards.
+    /// The most parts: far more than there are shards.
     private static let partCountMax: UInt64 = 1024
 
-    /// Keeps the state for the next start: the last thing a gateway does, when nothing is served
-    /// any more. Returns how long it is, in bytes. If it fails, the next start gets another
-    /// incarnation, and says why.
+    /// Keeps the state for the next start: the last action of a gateway, when it serves no request
+    /// any more. Returns the length of the state in bytes. If this fails, the next start gets
+    /// another incarnation, and says why.
     @discardableResult
     public func storeState(_ snapshot: EmbeddedSnapshot) throws(StoreError) -> Int {
         do throws(StoreError) {
@@ -214,7 +215,7 @@ public struct EmbeddedOwnership: ~Copyable {
         } catch {
             stateFile.remove()
             let words = Self.unkeptPrefix + error.description.prefix(Self.reasonCountMax)
-            // On a full disk the next start may only know that something went wrong.
+            // On a full disk the next start may only know that something failed.
             try? File.write(ownerPath, Array((words + "\n").utf8), mode: 0o644)
             throw error
         }
@@ -227,7 +228,7 @@ public struct EmbeddedOwnership: ~Copyable {
         guard let boot = snapshot.clock.boot else {
             throw StoreError("the system does not tell one boot from another")
         }
-        // First of all: without the row, which comes last, the file is nothing.
+        // First of all: without the row, which is written last, the file means nothing.
         let parts = try stateFile.write(snapshot)
         let token = RandomBytes.bytes(Self.tokenByteCount)
         do throws(IOError) {

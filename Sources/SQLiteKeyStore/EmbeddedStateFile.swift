@@ -5,11 +5,12 @@ import EventLoop
 import KeyStore
 
 /// The file beside a registry that keeps the embedded counters of a clean stop for the next start:
-/// the parts of an ``EmbeddedSnapshot``, one after the other.
+/// the parts of an ``EmbeddedSnapshot``, one after another.
 ///
-/// It is nothing by itself. The registry has how long each part is and its digest, in the row that
-/// a start deletes before it serves. In the registry the parts themselves would go through its log,
-/// then into its pages, and at the start zeros would go the same way (`secure_delete`).
+/// It means nothing by itself. The registry has the length and the digest of each part, in the row
+/// that a start deletes before it serves. If the parts themselves were in the registry, they would
+/// go through its log and then into its pages, and at the start zeros would go the same way
+/// (`secure_delete`).
 struct EmbeddedStateFile {
     /// The registry's entry for a part.
     struct Part {
@@ -22,7 +23,7 @@ struct EmbeddedStateFile {
 
     init(registryPath: String) { path = registryPath + ".counters" }
 
-    /// Writes all parts and brings them to the disk. Memory is needed for one at a time.
+    /// Writes all parts and syncs them to the disk. Needs memory for one part at a time.
     func write(_ snapshot: EmbeddedSnapshot) throws(StoreError) -> [Part] {
         var parts: [Part] = []
         do {
@@ -48,8 +49,8 @@ struct EmbeddedStateFile {
         return parts
     }
 
-    /// The snapshot that was written. The file loses its name, and its room once the snapshot is
-    /// released. Throws if there is no file.
+    /// The snapshot that was written. The file loses its name now, and its space once the snapshot
+    /// is released. Throws if there is no file.
     func take(
         _ incarnation: Incarnation, _ clock: EmbeddedClock, _ parts: [Part]
     ) throws(IOError) -> EmbeddedSnapshot {
@@ -78,7 +79,7 @@ struct EmbeddedStateFile {
         }
     }
 
-    /// Removes what a stop has left that did not come to its end, if there is something.
+    /// Removes the file of an interrupted stop, if there is one.
     func remove() {
         for path in [path, draftPath] { try? File.remove(path) }
     }

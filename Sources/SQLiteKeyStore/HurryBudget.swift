@@ -1,15 +1,15 @@
 package import EventLoop
 import Synchronization
 
-/// How much of its time a worker may lose to reads that turn out to need the disk.
+/// The share of its time that a worker may lose to reads that turn out to need the disk.
 ///
-/// A miss orders the page before it says that it would have to wait, and on a disk with a full
-/// queue that alone takes milliseconds. So nothing is tried after it for a hundred times as long as
-/// it took. If most keys are not in memory, the reader is asked for most of them at once.
+/// A miss orders the page before it reports that it would have to wait, and on a disk with a full
+/// queue that alone takes milliseconds. So after a miss nothing is tried for a hundred times as
+/// long as it took. If most keys are not in memory, the reader is asked for most of them at once.
 package final class HurryBudget: Sendable {
-    /// The inverse of the share of time.
+    /// The inverse of that share.
     private static let restPerMiss: UInt64 = 100
-    /// Nanoseconds; `UInt64.max` until the file is opened again.
+    /// The end of the rest in nanoseconds; `UInt64.max` until the file is opened again.
     private let restsUntil = Atomic<UInt64>(0)
 
     package init() {}
@@ -24,9 +24,10 @@ package final class HurryBudget: Sendable {
         restsUntil.store(rest, ordering: .relaxed)
     }
 
-    /// Allows nothing until ``fileWasOpened()``: its file system does not tell what is in memory.
+    /// Allows nothing until ``fileWasOpened()``, because its file system cannot tell what is in
+    /// memory.
     package func giveUpFile() { restsUntil.store(.max, ordering: .relaxed) }
 
-    /// Begins anew: the file may lie on another file system now.
+    /// Begins anew, because the file may be on another file system now.
     package func fileWasOpened() { restsUntil.store(0, ordering: .relaxed) }
 }

@@ -4,26 +4,26 @@ import KeyStore
 import SQLite
 import Synchronization
 
-/// The reader's connection, which workers borrow while it has nothing to do: for keys that can be
-/// read without waiting.
+/// The reader's connection, which workers borrow while it is idle, for keys that can be read
+/// without waiting.
 ///
 /// All share one page cache, so that a key whose neighbour was read is mostly at hand.
 final class LentAccess: Sendable {
-    /// Used under the lock only.
+    /// Used only under the lock.
     private struct Contents: @unchecked Sendable {
         var access: RegistryAccess?
     }
 
     /// Held for as long as the reader reads, because no other thread waits for it.
     private let contents = Locked(Contents())
-    /// The reader waits. A lock is not fair, and workers come one after the other.
+    /// True while the reader waits for the lock, which is not fair: workers come one after another.
     private let isWanted = Atomic(false)
     private let budget = HurryBudget()
 
-    /// Whether borrowing is worth a try.
+    /// True if borrowing is worth a try.
     var hasKeysAtHand: Bool { budget.allows(at: .now()) }
 
-    /// Takes what is lent from now on. The reader's thread.
+    /// Lends this connection from now on. The reader's thread.
     func open(_ access: RegistryAccess) { contents.withLock { $0.access = access } }
 
     /// The file was opened, for the first time or again. The reader's thread.

@@ -2,8 +2,8 @@ import EventLoop
 import KeyStore
 import SQLite
 
-/// One thread's connection to the file: opened when something is first asked, and again after a
-/// failure that the connection may not survive, so that service resumes when the file works again.
+/// One thread's connection to the file. It is opened at the first request, and again after a
+/// failure that it may not survive, so that service resumes when the file works again.
 final class RegistryAccess {
     private let path: String
     private let options: Connection.Options
@@ -14,11 +14,11 @@ final class RegistryAccess {
     /// The file that was opened last.
     private var inode: [UInt64]?
 
-    /// What the path leads to when a connection is made.
+    /// The file that the path leads to when a connection is made.
     enum Place {
-        /// The file of the connection before, or the first one.
+        /// The file of the previous connection, or the first one.
         case same
-        /// That file too, as it seems: it was away in between.
+        /// Also that file, as it seems, but it was away in between.
         case returned
         /// Another file, or another log beside it.
         case replaced
@@ -39,13 +39,14 @@ final class RegistryAccess {
         self.begin = begin
     }
 
-    /// The tables, opened where they are not.
+    /// The tables, which are opened if they are not open.
     func tables() -> Result<RegistryTables, StoreError> {
         leaveIfMoved()
         if let tear { return .failure(tear) }
         if let current { return .success(current) }
         do throws(RegistryOpenError) {
-            // Never made again: an empty registry would turn every known key into an unknown one.
+            // Never created again: an empty registry would turn every known key into an unknown
+            // one.
             let opened = try RegistryFile.open(
                 path: path, createsIfMissing: false, options: options)
             let found = File.inode(path)
@@ -78,11 +79,12 @@ final class RegistryAccess {
             case .same: return
             case .gone: place = .replaced
             case .replaced:
-                // Taken into the file now, the old log would be mixed with the other one.
+                // If it were taken into the file now, the old log would be mixed with the other
+                // one.
                 connection.leaveLogAlone()
                 tear = Self.twoLogs
             case .cutShort:
-                // What of it could still be read would be half of what belongs together.
+                // The rest that could still be read would be a part of what belongs together.
                 connection.leaveLogAlone()
                 tear = Self.cutLog
             case .indexLost:
@@ -106,7 +108,7 @@ final class RegistryAccess {
         return current
     }
 
-    /// Opens again next time, where the error is one of the file and not of what was asked.
+    /// Has the file opened again next time, if the error is the file's and not the request's.
     func note(_ error: SQLiteError) { if error.callsForReopening { close() } }
 
     func close() {

@@ -1,7 +1,7 @@
 import SQLite
 
-/// Opens a registry file: checks cheaply that it is one, whole as far as can be seen without
-/// reading it all, writable, and of a version this program knows.
+/// Opens a registry file after cheap checks: that it is a registry, complete as far as can be seen
+/// without reading all of it, writable, and of a version that this program knows.
 enum RegistryFile {
     static func open(
         path: String, createsIfMissing: Bool, options: Connection.Options
@@ -29,13 +29,13 @@ enum RegistryFile {
     }
 
     private static func refusal(_ error: SQLiteError, _ path: String) -> RegistryOpenError {
-        // A statement that does not compile: a table or a column is not there.
+        // A statement that does not compile means that a table or a column is missing.
         if error.code == 1 { return .corrupt(path: path, reason: error.message) }
         return RegistryOpenError(error, path: path)
     }
 
-    /// A connection to a registry of a version that this program knows or brings up to date, which
-    /// it leaves as it is.
+    /// A connection to a registry of a version that this program knows or could bring up to date.
+    /// The registry is left as it is.
     static func look(
         path: String, options: Connection.Options
     ) throws(RegistryOpenError) -> (connection: Connection, found: Marks) {
@@ -66,11 +66,12 @@ enum RegistryFile {
         return (connection, found)
     }
 
-    /// By each name of a file SQLite looks for another log, and the gateway for another lock.
+    /// Refuses a file with several names, because SQLite looks for another log beside each of them,
+    /// and the gateway for another lock.
     private static func refuseSecondName(_ path: String) throws(RegistryOpenError) {
         var attemptCount = 0
         while DatabaseFile.nameCount(at: path) > 1 {
-            // A file that is just being made has two names for a moment.
+            // A file that is being made has two names for a moment.
             guard attemptCount < 20 else { throw .linked(path: path) }
             attemptCount += 1
             Connection.pause(milliseconds: 5)
@@ -81,7 +82,7 @@ enum RegistryFile {
         .newerSchema(path: path, found: found, supported: RegistrySchema.version)
     }
 
-    /// Looks at every page, unless the file is longer than `byteCountMax`.
+    /// Checks every page, unless the file is longer than `byteCountMax`.
     static func check(
         _ connection: Connection, byteCountMax: Int = .max
     ) throws(RegistryOpenError) {
@@ -114,7 +115,7 @@ enum RegistryFile {
     }
 
     private static func marks(of connection: Connection) throws(SQLiteError) -> Marks {
-        // Reads the first page and the schema: garbage and a truncated file show here.
+        // Reads the first page and the schema, which reveals garbage and a truncated file.
         _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
         return Marks(
             applicationID: try connection.integer("PRAGMA application_id") ?? 0,
@@ -127,7 +128,7 @@ enum RegistryFile {
             throw SQLiteError(
                 extendedCode: 10, message: "its file system does not allow a write-ahead log")
         }
-        // A log that a bulk import made large is cut back when it is used again.
+        // A log that a bulk import has made large is cut back when it is used again.
         try connection.execute("PRAGMA journal_size_limit = \(64 << 20)")
         let tables = try RegistryTables(connection)
         try tables.readRoots()

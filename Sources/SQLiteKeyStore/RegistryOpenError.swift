@@ -1,12 +1,12 @@
 import SQLite
 
-/// Why a registry file cannot be used. Nothing was written to it.
+/// The reason why a registry file cannot be used. Nothing was written to it.
 public enum RegistryOpenError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The file does not exist, and none was to be created.
+    /// The file does not exist, and must not be created.
     case missing(path: String)
     /// The directory of the file is missing or refuses new files.
     case directory(path: String, reason: String)
-    /// An empty file: what a lost or truncated registry looks like, so it is not filled.
+    /// The file is empty. A lost or truncated registry looks the same, so it is not filled.
     case empty(path: String)
     case notAFile(path: String)
     /// The file has another name (a hard link), by which another process may use it with another
@@ -14,13 +14,13 @@ public enum RegistryOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case linked(path: String)
     case unreadable(path: String, reason: String)
     case readOnly(path: String)
-    /// Damaged, or not a database at all.
+    /// The file is damaged, or not a database at all.
     case corrupt(path: String, reason: String)
-    /// A database of another program.
+    /// The file is a database of another program.
     case foreign(path: String)
-    /// Written by a later version of Sallyport.
+    /// The file was written by a later version of Sallyport.
     case newerSchema(path: String, found: Int64, supported: Int64)
-    /// A write-ahead log without its database.
+    /// There is a write-ahead log without its database.
     case strayLog(path: String)
     /// Another process holds the file locked.
     case busy(path: String)

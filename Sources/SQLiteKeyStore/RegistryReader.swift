@@ -3,10 +3,10 @@ import EventLoop
 import KeyStore
 import SQLite
 
-/// The registry's thread that reads: answers look-ups, and hears of what others change.
+/// The registry's thread that reads: answers look-ups, and hears of changes by others.
 ///
-/// With a write-ahead log no reader waits for a writer, of this process or another; so nothing here
-/// takes longer than to read.
+/// With a write-ahead log no reader waits for a writer, of this process or another, so nothing here
+/// takes longer than reading.
 final class RegistryReader {
     static let changePollInterval = Duration.milliseconds(250)
     /// The most changed keys that are named one by one; naming more would not be worth a million
@@ -19,10 +19,10 @@ final class RegistryReader {
     private let loop: EventLoop
     /// The connection, which workers borrow.
     private let lent: LentAccess
-    /// News and answers, in their order, for when the connection is not in use any more.
+    /// News and answers in their order, to be sent when the connection is not in use any more.
     private var messages: [() -> Void] = []
     private var dataVersion: Int64 = 0
-    /// How far the changes were read.
+    /// The place in the history up to which the changes were read.
     private var seen: HistoryPlace?
     private var hasToldOfTear = false
 
@@ -39,7 +39,7 @@ final class RegistryReader {
             try begin(tables, place)
             lent.fileWasOpened()
         }
-        // Opened before anyone asks, so that changes are seen from the start.
+        // Opened before the first request, so that changes are seen from the start.
         _ = access.tables()
         lent.open(access)
         sendMessages()
@@ -89,7 +89,7 @@ final class RegistryReader {
         }
     }
 
-    /// Reads what is asked for; the result gives the answer.
+    /// Reads the answer to a request. The result sends it.
     private func answer(
         _ operation: RegistryOperation, _ tables: RegistryTables, _ access: RegistryAccess
     ) -> () -> Void {
@@ -136,7 +136,7 @@ final class RegistryReader {
         }
         let isNew = seen != now
         seen = now
-        // An inode is used again once its file is gone, but no file unlearns what was done to it.
+        // An inode is used again once its file is gone, but the history in a file stays in it.
         if place == .replaced || isContinued == false {
             tell(.replaced)
         } else if place == .returned || (isContinued != nil && isNew) {
@@ -163,7 +163,7 @@ final class RegistryReader {
         do throws(SQLiteError) {
             try tables.connection.readSparingly { () throws(SQLiteError) in
                 guard try tables.currentDataVersion() != dataVersion else { return }
-                // Of one moment: a file may be written over at any time.
+                // Of one moment, because a file may be overwritten at any time.
                 try tables.connection.transaction(.deferred) { () throws(SQLiteError) in
                     dataVersion = try tables.currentDataVersion()
                     try readChanges(tables)
@@ -171,7 +171,7 @@ final class RegistryReader {
             }
             queue.hearing.heard(asOf: start)
         } catch {
-            // The next poll reads them: the version it compares with is put back.
+            // The version for comparison is put back, so that the next poll reads them.
             dataVersion = 0
             queue.hearing.failed(StoreError(error).description)
             access.note(error)
@@ -180,7 +180,7 @@ final class RegistryReader {
 
     private func readChanges(_ tables: RegistryTables) throws(SQLiteError) {
         let now = try tables.historyPlace()
-        // An older copy that was put back in place may have grown by other changes meanwhile.
+        // An older copy that was put back may have got other changes meanwhile.
         let change: RegistryChange?
         if let seen, try !tables.continues(seen, to: now) {
             change = .replaced

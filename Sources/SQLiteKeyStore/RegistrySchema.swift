@@ -8,23 +8,23 @@ package import SQLite
 /// - `challenges`: attestation challenges that enrolled a key; up to version 6 with the key, which
 ///   was never read, and which an erasure had to look for in the whole table.
 /// - `receipts`: apart, being larger than everything else about a key.
-/// - `renewals`: what is known of each receipt, and when it is due to be renewed; `renewals_due`
-///   leads to the next ones of an app.
+/// - `renewals`: the state of each receipt, and the time at which it is due to be renewed;
+///   `renewals_due` leads to the next ones of an app.
 /// - `changes`: the last status changes, for the caches of other processes; a row without a key id
-///   stands for more than are worth naming.
+///   stands for more keys than are named.
 /// - `embedded_state`: the embedded counters of a clean stop.
 /// - `shared_state`: small values that gateways share; from version 3.
-/// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
-/// - `audit`: what operators have changed; from version 6.
+/// - `key_users`: the users that a key was used for, as HMACs; from version 4.
+/// - `audit`: the changes of operators; from version 6.
 ///
-/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known. From
+/// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few.
 package enum RegistrySchema {
-    /// "SlyP": tells a registry from the databases of other programs.
+    /// The number "SlyP", which tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
     static var version: Int64 { Int64(migrations.count) }
 
-    /// Step n leads from version n to version n + 1.
+    /// The migrations: step n leads from version n to version n + 1.
     private static let migrations = [
         """
         CREATE TABLE apps (
@@ -117,8 +117,8 @@ package enum RegistrySchema {
         """,
     ]
 
-    /// Brings the tables of a file up to date that had the version `found`, and returns what they
-    /// have then: more than this program knows, if one of a later version has been there meanwhile.
+    /// Brings the tables of a file of version `found` up to date, and returns their version. It is
+    /// higher than this program knows if a program of a later version has been there meanwhile.
     package static func update(
         _ connection: Connection, from found: Int64
     ) throws(SQLiteError) -> Int64 {

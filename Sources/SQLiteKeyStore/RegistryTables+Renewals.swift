@@ -13,7 +13,7 @@ extension RegistryTables {
         return try renewals.backlog(group, app: app, at: now)
     }
 
-    /// The keys that were changed: none if the lease has passed on.
+    /// Returns the keys that were changed; none if the lease has passed on.
     func store(_ renewals: FencedRenewals) throws(SQLiteError) -> Set<KeyID> {
         guard try self.renewals.holds(renewals.lease, term: renewals.term) else { return [] }
         var changed: Set<KeyID> = []

@@ -5,7 +5,7 @@ import EventLoop
 import KeyStore
 import SQLite
 
-/// The registry's statements on one connection. Transactions are the caller's.
+/// The registry's statements on one connection. The caller runs the transactions.
 final class RegistryTables {
     let connection: Connection
     let renewals: RenewalTable
@@ -28,11 +28,12 @@ final class RegistryTables {
     private let dataVersion: Statement
     private let selectShared: Statement
     private let insertShared: Statement
-    /// App ids do not change once given, so they are remembered; there are few.
+    /// The numbers of apps. They never change and there are few, so they are remembered.
     private var appNumbers: [String: Int64] = [:]
     private var appNames: [Int64: String] = [:]
 
-    /// Changes kept for others to read; who falls further behind forgets everything.
+    /// The number of changes kept for others to read. A process that falls further behind forgets
+    /// everything.
     static let changeCountMax: Int64 = 10_000
 
     static let keyColumns = """
@@ -84,7 +85,7 @@ final class RegistryTables {
         _ = try connection.prepare("SELECT part, bytes FROM embedded_state")
     }
 
-    /// Touches the first page of every table and index: damage there makes all of it unreadable.
+    /// Reads the first page of every table and index: damage there makes all of it unreadable.
     func readRoots() throws(SQLiteError) {
         for sql in [
             "SELECT 1 FROM apps WHERE id = 0 OR name = ''",
@@ -99,13 +100,13 @@ final class RegistryTables {
         ] { _ = try connection.integer(sql) }
     }
 
-    /// Touches both ends of the key table.
+    /// Reads both ends of the key table.
     func readEdges() throws(SQLiteError) {
         _ = try connection.integer("SELECT 1 FROM keys ORDER BY key_id LIMIT 1")
         _ = try connection.integer("SELECT 1 FROM keys ORDER BY key_id DESC LIMIT 1")
     }
 
-    /// Undoes the open transaction; what was remembered of it goes too.
+    /// Undoes the open transaction, and forgets what was remembered of it.
     func rollback() {
         connection.rollback()
         forgetApps()
@@ -144,7 +145,7 @@ final class RegistryTables {
 
     // MARK: keys
 
-    /// The record; its receipt and the state of that only where asked for.
+    /// The record, with its receipt and the state of that only if asked for.
     func find(_ keyID: KeyID, withReceipt: Bool) throws(SQLiteError) -> KeyRecord? {
         defer { selectKey.reset() }
         try selectKey.bind(1, blob: keyID.digest)
@@ -181,7 +182,7 @@ final class RegistryTables {
             deviceBits: row.isNull(10) ? nil : DeviceBits(code: row.integer(10)))
     }
 
-    /// False if the key is there already.
+    /// Inserts a record. False if the key is there already.
     func insert(_ record: KeyRecord) throws(SQLiteError) -> Bool {
         let app = try appNumber(record.appID)
         defer { insertKey.reset() }
@@ -223,7 +224,7 @@ final class RegistryTables {
         try insertChallenge.run()
     }
 
-    /// True if the key is active and the counter above all before.
+    /// Advances the counter. True if the key is active and the counter is above all before.
     func advance(_ keyID: KeyID, to counter: UInt32) throws(SQLiteError) -> Bool {
         try update(advanceCounter, keyID, Int64(counter))
     }
@@ -237,7 +238,7 @@ final class RegistryTables {
         return try update(setStatus, keyID, status.code)
     }
 
-    /// False if the key is not known, or erased.
+    /// Keeps the bits. False if the key is not known, or erased.
     func keep(_ bits: DeviceBits, of keyID: KeyID) throws(SQLiteError) -> Bool {
         try update(setBits, keyID, bits.code)
     }
@@ -273,7 +274,7 @@ final class RegistryTables {
 
     // MARK: changes
 
-    /// Tells other processes that the record changed; nil for more than are worth naming.
+    /// Tells other processes that the record changed; nil for more keys than are named.
     func note(changeOf keyID: KeyID?) throws(SQLiteError) {
         defer { insertChange.reset() }
         if let keyID { try insertChange.bind(1, blob: keyID.digest) }
@@ -282,7 +283,7 @@ final class RegistryTables {
 
     func pruneOldChanges() throws(SQLiteError) { try pruneChanges.run() }
 
-    /// Differs from the last answer where another connection has committed in between.
+    /// Differs from the last answer if another connection has committed in between.
     func currentDataVersion() throws(SQLiteError) -> Int64 {
         defer { dataVersion.reset() }
         return try dataVersion.step() ? dataVersion.integer(0) : 0
@@ -305,7 +306,7 @@ final class RegistryTables {
         var isComplete = true
         while try selectChanges.step() {
             let found = selectChanges.integer(0)
-            // A gap: the rows between were pruned before anyone here read them.
+            // A gap: the rows between were pruned before this process read them.
             if found != last + 1 { isComplete = false }
             last = found
             if let digest = selectChanges.bytes32(1) {
@@ -337,7 +338,7 @@ final class RegistryTables {
         return SharedReading(entry: entry, now: now)
     }
 
-    /// To be called in a write transaction.
+    /// Writes a shared value. To be called in a write transaction.
     func write(_ write: SharedWrite) throws(SQLiteError) -> SharedOutcome {
         let found = try shared(write.name)
         guard let entry = write.entry(over: found.entry, at: found.now) else {
@@ -373,11 +374,11 @@ final class RegistryTables {
         if let number = try existingAppNumber(name) { return number }
         defer { insertApp.reset() }
         try insertApp.bind(1, text: name)
-        // Not remembered: the transaction may be undone.
+        // Not remembered, because the transaction may be undone.
         return try insertApp.step() ? insertApp.integer(0) : 0
     }
 
-    /// No text for the app of erased keys.
+    /// The name of an app; empty for the app of erased keys.
     func appName(_ number: Int64) throws(SQLiteError) -> String {
         if number == 0 { return "" }
         if let name = appNames[number] { return name }

@@ -3,7 +3,8 @@ import EventLoop
 import KeyStore
 import SQLite
 
-/// The registry's thread that writes: takes what waits and writes it all at once.
+/// The registry's thread that writes: takes the operations that wait and writes all of them at
+/// once.
 ///
 /// It may wait for the lock of another process. Reads have a thread of their own, so they do not
 /// wait with it.
@@ -12,7 +13,7 @@ final class RegistryWriter {
     private let loop: EventLoop
     private let access: RegistryAccess
     private let log: RegistryLog
-    /// Why the log could not be emptied, but for its readers.
+    /// The reason why the log could not be emptied, apart from its readers.
     private var emptyingFailure: String?
 
     init(
@@ -27,7 +28,7 @@ final class RegistryWriter {
 
     /// Runs until the queue is closed. The connection stays open.
     func run() {
-        // The reader looks as often; a log that was removed is left by both or by none.
+        // The reader looks as often, so that a removed log is left by both or by none.
         let look = Timer(loop: loop) { [unowned self] in
             access.leaveIfMoved()
             tendLog()
@@ -63,8 +64,8 @@ final class RegistryWriter {
 
     // MARK: the log
 
-    /// What is written to the log however long it is. Counters are refused beyond its bound, so
-    /// that what must not be lost has the rest of the disk.
+    /// The operations that are written however long the log is. Counters are refused beyond its
+    /// bound, so that the rest of the disk is left to operations that must not be lost.
     private func withRoom(_ operations: [RegistryOperation]) -> [RegistryOperation] {
         guard log.isFull else { return operations }
         let refusal = log.refusal
@@ -74,8 +75,8 @@ final class RegistryWriter {
         }
     }
 
-    /// Empties a long log once its last reader is gone, since nothing may be written by which
-    /// SQLite would do that itself.
+    /// Empties a long log once its last reader is gone, because no write may come that would have
+    /// SQLite do so itself.
     private func tendLog() {
         guard noteLog() > RegistryLog.noticedByteCount, let tables = access.openTables else {
             return
@@ -102,7 +103,7 @@ final class RegistryWriter {
         return state.byteCount
     }
 
-    /// Why the log is not emptied, as far as it is known.
+    /// The reason why the log is not emptied, as far as it is known.
     private func obstacle(_ connection: Connection) -> String? {
         let readers = connection.logReaders()
         guard !readers.isEmpty else { return emptyingFailure }

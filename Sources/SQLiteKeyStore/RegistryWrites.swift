@@ -3,17 +3,17 @@ import Bytes
 import KeyStore
 import SQLite
 
-/// Group commit: whatever waits is written in one transaction, with one wait for the disk, and
-/// answered after it. One write that fails does not take its neighbours along.
+/// Group commit: operations that wait are written in one transaction, with one wait for the disk,
+/// and answered after it. A write that fails does not fail its neighbours.
 struct RegistryWrites {
     /// An answer that may be given once the transaction is durable.
     private typealias Answer = () -> Void
 
-    /// After as many failures of single writes in a row the rest is not tried.
+    /// The number of failures of single writes in a row after which the rest is not tried.
     private static let failureCountMax = 3
 
     let tables: RegistryTables
-    /// Tells of changes that caches of this process must hear of, too.
+    /// Announces changes that caches of this process must hear of, too.
     let notify: (RegistryChange) -> Void
 
     /// Writes and answers all of `operations`. Returns the last failure of the database itself.
@@ -23,7 +23,7 @@ struct RegistryWrites {
             return nil
         } catch {
             tables.rollback()
-            // Alone, a write either succeeds or knows why not. A lock that was waited for in vain
+            // A single write either succeeds or knows why not. A lock that was waited for in vain
             // would only be waited for again.
             guard operations.count > 1, !error.isBusy else {
                 for operation in operations { operation.fail(StoreError(error)) }

@@ -4,7 +4,7 @@ import Crypto
 import KeyStore
 import SQLite
 
-/// The facts that are known about receipts, and the times of their renewal, on one connection.
+/// The state of receipts, and the times of their renewal, on one connection.
 final class RenewalTable {
     private let selectState: Statement
     private let insertState: Statement
@@ -119,7 +119,7 @@ final class RenewalTable {
         try insertState.bind(5, state.createdAt)
         try insertState.bind(6, state.notBefore)
         try insertState.bind(7, state.expiresAt)
-        // Who is revoked stays so.
+        // The receipt of a revoked key is never due.
         try insertState.bind(8, record.status == .active ? state.dueAt : nil)
         try insertState.bind(9, state.attemptedAt)
         try insertState.bind(10, state.lastOutcome?.code)
@@ -127,7 +127,7 @@ final class RenewalTable {
         try insertState.run()
     }
 
-    /// The receipt is not sent to Apple any more.
+    /// Stops the renewal of the receipt.
     func stop(_ keyID: KeyID) throws(SQLiteError) { try run(stopRenewal, keyID) }
 
     func delete(_ keyID: KeyID) throws(SQLiteError) { try run(deleteState, keyID) }
@@ -135,7 +135,7 @@ final class RenewalTable {
     /// Adopts the receipts of `countMax` keys that come after `after`.
     func adopt(after: KeyID?, countMax: Int) throws(SQLiteError) -> AdoptedReceipts {
         defer { selectEnds.reset() }
-        // No bytes are before every key.
+        // An id without bytes comes before every key.
         try selectEnds.bind(1, blob: after?.digest.array ?? [])
         try selectEnds.bind(2, Int64(max(1, countMax)))
         guard try selectEnds.step(), let first = selectEnds.bytes32(0),
@@ -144,7 +144,7 @@ final class RenewalTable {
         return AdoptedReceipts(count: try adopt(first, last), last: KeyID(digest: last))
     }
 
-    /// How many of the keys from `first` to `last` have a receipt that is due from now on.
+    /// The number of keys from `first` to `last` whose receipt is due from now on.
     private func adopt(_ first: Bytes32, _ last: Bytes32) throws(SQLiteError) -> Int {
         defer { insertMissing.reset() }
         try insertMissing.bind(1, blob: first)
@@ -156,7 +156,7 @@ final class RenewalTable {
         return count
     }
 
-    /// Makes the receipt of an active key due by `now`, or at its *not before* where that is later.
+    /// Makes the receipt of an active key due by `now`, or at its *not before* if that is later.
     func makeDue(_ keyID: KeyID, at now: Int64) throws(SQLiteError) -> RenewalOrderOutcome {
         _ = try adopt(keyID.digest, keyID.digest)
         defer { makeDue.reset() }
@@ -168,7 +168,7 @@ final class RenewalTable {
 
     // MARK: renewal
 
-    /// `app`: the number of the group's.
+    /// `app`: the number of the group's app.
     func due(_ query: DueReceiptQuery, app: Int64) throws(SQLiteError) -> [DueReceipt] {
         defer { selectDue.reset() }
         try selectDue.bind(1, app)
@@ -192,7 +192,7 @@ final class RenewalTable {
         return found
     }
 
-    /// `app`: the number of the group's.
+    /// `app`: the number of the group's app.
     func backlog(
         _ group: ReceiptGroup, app: Int64, at now: Int64
     ) throws(SQLiteError) -> ReceiptBacklog {
@@ -213,14 +213,14 @@ final class RenewalTable {
         return backlog
     }
 
-    /// Whether the lease is still of this term. To be called in a write transaction.
+    /// True if the lease still has this term. To be called in a write transaction.
     func holds(_ lease: String, term: Int64) throws(SQLiteError) -> Bool {
         defer { selectTerm.reset() }
         try selectTerm.bind(1, text: lease)
         return try selectTerm.step() && selectTerm.integer(0) == term
     }
 
-    /// False if the key is not due any more as it was read.
+    /// Writes a renewal. False if the key is not due any more as it was read.
     func write(_ write: RenewalWrite, _ connection: Connection) throws(SQLiteError) -> Bool {
         defer { updateState.reset() }
         try updateState.bind(1, blob: write.keyID.digest)

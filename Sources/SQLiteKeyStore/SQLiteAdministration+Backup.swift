@@ -7,7 +7,7 @@ extension SQLiteAdministration {
     /// Reads every page, and throws if they do not fit together. Changes nothing: the tables of an
     /// earlier version stay as they are.
     ///
-    /// - Returns: the version of the tables that was found, and this program's.
+    /// - Returns: the version of the tables, and this program's.
     public static func checkWhole(
         path: String
     ) throws(RegistryOpenError) -> (found: Int64, current: Int64) {
@@ -16,13 +16,14 @@ extension SQLiteAdministration {
         return (found.version, RegistrySchema.version)
     }
 
-    /// Whether the file has more names than one, by each of which it would have another log.
+    /// True if the file has several names, beside each of which it would have another log.
     public static func hasOtherName(path: String) -> Bool { DatabaseFile.nameCount(at: path) > 1 }
 
     /// Writes a copy of the registry as it is at one moment, while gateways write to it. The copy
-    /// is read back before it gets its name; nothing existing is written over. Returns the number
-    /// of its keys. `floors`: accepted counters that gateways have yet to tell the registry; the
-    /// copy has them. `onProgress` hears now and then how many pages of how many are copied.
+    /// is read back before it gets its name, and no existing file is overwritten. Returns the
+    /// number of its keys. `floors`: accepted counters that gateways have yet to tell the registry;
+    /// the copy has them. `onProgress` is called now and then with the number of copied pages and
+    /// the number of all.
     public func backUp(
         to path: String, floors: [(keyID: KeyID, counter: UInt32)] = [],
         onProgress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
@@ -47,7 +48,7 @@ extension SQLiteAdministration {
         return count
     }
 
-    /// Leaves in a copy when it was made, for ``noteRestore()``.
+    /// Notes in a copy when it was made, for ``noteRestore()``.
     private func mark(_ copy: Connection) throws(SQLiteError) {
         let statement = try copy.prepare(
             """
@@ -59,8 +60,8 @@ extension SQLiteAdministration {
         try statement.run()
     }
 
-    /// Enters in the audit log, the first time that a gateway starts with it, that this file is a
-    /// copy made by ``backUp(to:floors:onProgress:)``.
+    /// Notes in the audit log that this file is a copy made by ``backUp(to:floors:onProgress:)``,
+    /// the first time that a gateway starts with it.
     public func noteRestore() throws(StoreError) {
         try attempt { () throws(SQLiteError) in
             guard try tables.shared(RegistryTables.backupMark).entry != nil else { return }

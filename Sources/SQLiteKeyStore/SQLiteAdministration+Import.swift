@@ -3,9 +3,9 @@ public import KeyStore
 import SQLite
 
 extension SQLiteAdministration {
-    /// Changed keys named one by one to other processes, for each transaction.
+    /// The most changed keys of a transaction that are named to other processes one by one.
     private static let namedChangeCountMax = 500
-    /// After each transaction, so that a gateway gets to write.
+    /// The pause after each transaction, in which a gateway can write.
     private static let pauseMilliseconds: Int32 = 5
 
     public var transactionCountMax: Int { 10_000 }

@@ -3,7 +3,7 @@ import Bytes
 public import KeyStore
 import SQLite
 
-/// A registry file for the `keys` command: on a connection of its own, beside a gateway that runs,
+/// A registry file for the `keys` command: on a connection of its own, beside a running gateway,
 /// which hears of changes within a second.
 public final class SQLiteAdministration: RegistryAdministration {
     let tables: RegistryTables
@@ -12,7 +12,7 @@ public final class SQLiteAdministration: RegistryAdministration {
 
     public init(path: String, createsIfMissing: Bool = false) throws(RegistryOpenError) {
         var options = Connection.Options()
-        // An operator rather waits than tries again.
+        // An operator would rather wait than try again.
         options.busyMillisecondsMax = 30_000
         options.cacheByteCount = 64 * 1024 * 1024
         tables = try RegistryFile.open(
@@ -62,7 +62,7 @@ public final class SQLiteAdministration: RegistryAdministration {
             try self.tables.erase(keyID)
             return .done
         }
-        // What was erased leaves the log too; a reader in the way only delays that.
+        // Erased data leaves the log too; a reader in the way only delays that.
         _ = try? tables.connection.text("PRAGMA wal_checkpoint(TRUNCATE)")
         return outcomes
     }
@@ -106,8 +106,8 @@ public final class SQLiteAdministration: RegistryAdministration {
         _ = try? tables.connection.text("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
-    /// Reads the whole table. SQLite would sort a copy of it in memory to group it, which took
-    /// 0.8 GiB for ten million keys, so that each row is counted here.
+    /// Reads the whole table, and counts each row here. SQLite would sort a copy of it in memory to
+    /// group it, which took 0.8 GiB for ten million keys.
     public func counts() throws(StoreError) -> [KeyCount] {
         try attempt { () throws(SQLiteError) in
             let statement = try tables.connection.prepare(Self.countedSQL)
@@ -233,7 +233,7 @@ public final class SQLiteAdministration: RegistryAdministration {
         if let status = filter.status {
             conditions.append("status = \(status.code)")
             if status != .active {
-                // SQLite does not conclude this by itself, nor does it know that they are few.
+                // SQLite does not conclude this by itself, nor does it know that such keys are few.
                 conditions.append("status <> \(KeyStatus.active.code)")
                 index = "INDEXED BY keys_inactive"
             }

@@ -3,9 +3,9 @@ import EventLoop
 public import KeyStore
 import SQLite
 
-/// The registry in one SQLite file: durable before it answers, on threads of its own: one reads,
-/// one writes, so that no look-up and no news of a change waits for a lock. Keys that lie in memory
-/// are read on the caller's thread.
+/// The registry in one SQLite file: durable before it answers. One of its threads reads and one
+/// writes, so that no look-up and no news of a change waits for a lock. Keys that are in memory are
+/// read on the caller's thread.
 ///
 /// Several processes may open the file: gateways that share counters in Redis, and the `keys`
 /// command while a gateway runs. A file that is damaged, foreign, read-only or of a later version
@@ -13,23 +13,24 @@ import SQLite
 public final class SQLiteRegistry: QueuedRegistry {
     /// The bounds of a registry.
     public struct Options: Hashable, Sendable {
-        /// Look-ups that may wait, and as many writes; one more is refused at once.
+        /// The most look-ups that may wait, and as many writes; one more is refused at once.
         public var queueCountMax = 10_000
-        /// How long a write waits for another process's lock, in milliseconds: less than a request
-        /// waits for it (`timeouts.registry`), so that the caller learns the outcome.
+        /// The milliseconds for which a write waits for another process's lock: less than a request
+        /// waits for the registry (`timeouts.registry`), so that the caller learns the outcome.
         public var busyMillisecondsMax: Int32 = 4_000
-        /// SQLite's page cache, of each of two connections: memory does not grow with the number of
-        /// keys.
+        /// The bytes of SQLite's page cache, for each of two connections. They keep memory from
+        /// growing with the number of keys.
         public var cacheByteCount = 8 * 1024 * 1024
-        /// The file grows no further: for a shared disk. Nil for the disk's own limit.
+        /// The size up to which the file may grow, for a shared disk. Nil for the disk's own limit.
         public var fileByteCountMax: Int?
-        /// A start reads every page of a file up to this length: a tenth of a second, 200,000 keys.
-        /// In a longer one damage is found at once in the first and last pages of its tables, else
-        /// when it is read, by `doctor`, and by each backup.
+        /// A start reads every page of a file up to this length, of some 200,000 keys, which takes
+        /// a tenth of a second. In a longer file damage is found at once in the first and last
+        /// pages of its tables, otherwise when it is read, by `doctor`, and by each backup.
         public var checkByteCountMax = 64 * 1024 * 1024
-        /// The log grows no further by counters: for a reader that does not end its transaction.
+        /// The length from which counters are not written to the log, in case a reader does not end
+        /// its transaction.
         public var logByteCountMax = 1 << 30
-        /// Whether a new registry is made where there is no file.
+        /// True to make a new registry if there is no file.
         public var createsIfMissing = true
 
         public init() {}
@@ -88,8 +89,8 @@ public final class SQLiteRegistry: QueuedRegistry {
                 }
             ) { writer in
                 writer.run()
-                // SQLite takes the log into the file when the last connection is closed. Of two
-                // that are closed at once neither may find that it is the last.
+                // SQLite takes the log into the file when the last connection is closed. If two
+                // were closed at once, neither might find that it is the last.
                 reader.join()
                 writer.close()
             }

@@ -2,7 +2,7 @@ import KeyStore
 import SQLite
 
 extension StoreError {
-    /// `path`: the file, where the reader would not know which one it is.
+    /// `path`: the file, if the reader would not know which one it is.
     init(_ error: SQLiteError, path: String? = nil) {
         let hint =
             if error.isFull {
@@ -25,8 +25,8 @@ extension StoreError {
 }
 
 extension SQLiteError {
-    /// Whether the connection may be unfit for further use. A full disk is not a reason: reading
-    /// goes on, and a connection opened on it might not even read.
+    /// True if the connection may be unfit for further use. A full disk is not a reason: reading
+    /// goes on, and a new connection might not even read.
     var callsForReopening: Bool {
         isCorrupt || isReadOnly || cannotOpen || (isInputOutput && !isFull)
     }

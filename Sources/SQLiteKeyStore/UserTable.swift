@@ -3,7 +3,7 @@ import Bytes
 import KeyStore
 import SQLite
 
-/// The statements of `key_users` on one connection. Transactions are the caller's.
+/// The statements of `key_users` on one connection. The caller runs the transactions.
 final class UserTable {
     private let connection: Connection
     private let selectUserKeys: Statement
