@@ -1,11 +1,11 @@
-/// Something that blocks (a name resolved, a file read), done on a thread of its own, and its
-/// result handed to a loop.
+/// Runs work that blocks (resolving a name, reading a file) on a thread of its own, and hands the
+/// result to a loop.
 ///
-/// Dropping it makes the result go nowhere; the thread ends with its work.
+/// If this object is dropped, the result is discarded; the thread ends with its work.
 public final class BlockingCall<Value: Sendable> {
     private let receiver: MailboxReceiver<Value>
 
-    /// `name` is the thread's, of at most 15 bytes. `handler` runs on the loop, once, later.
+    /// `name` is the thread's, of at most 15 bytes. `handler` is called on the loop, once, later.
     public init(
         name: String, loop: EventLoop, _ body: @escaping @Sendable () -> Value,
         handler: @escaping (Value) -> Void

@@ -2,7 +2,7 @@ import Bytes
 import CLibevent
 import CLinux
 
-/// Other programs: one that is run to its end, and the one that takes the place of this one.
+/// Runs another program to its end, or becomes one.
 public enum ChildProgram {
     /// The output of a program on both of its streams, and its exit code.
     public struct Ending: Sendable {
@@ -12,8 +12,8 @@ public enum ChildProgram {
         public let output: String
     }
 
-    /// Runs a program to its end and blocks meanwhile. `words`: its path, or a name to be looked up
-    /// in `PATH`, and its arguments. After `limit` it is killed.
+    /// Runs a program to its end, and blocks meanwhile. `words`: its path, or a name to be looked
+    /// up in `PATH`, and its arguments. After `limit` the program is killed.
     public static func run(_ words: [String], within limit: Duration) throws(IOError) -> Ending {
         let ends = try Descriptor.pipe(for: words[0])
         let output = Descriptor(owning: ends.read)
@@ -34,7 +34,7 @@ public enum ChildProgram {
         var status: Int32 = 0
         while unsafe waitpid(id, &status, WNOHANG) == 0 {
             if MonotonicInstant.now() >= limit {
-                // Not reaped yet, so the number is still its own.
+                // Not reaped yet, so the number still belongs to the program.
                 kill(id, SIGKILL)
                 while unsafe waitpid(id, &status, 0) < 0, sallyport_errno() == EINTR {}
                 throw IOError(name, .unresolved("did not end in time"))
@@ -54,14 +54,15 @@ public enum ChildProgram {
             output: String(decoding: text.readable.array, as: UTF8.self))
     }
 
-    /// False at the end. Beyond the bound the pipe is left full, and the program to its time limit.
+    /// Reads output. False at its end. Output beyond the bound stays in the pipe, and the program
+    /// runs into its time limit.
     private static func read(_ output: Int32, into text: inout ByteBuffer) throws(IOError) -> Bool {
         guard text.count < outputByteCountMax else { return false }
         return try File.read(output, into: &text, atMost: 4096) > 0
     }
 
-    /// Becomes another program, in the same process, with `variables` (`NAME=VALUE`) before those
-    /// of this one's environment, which stays as it is; returns only if that fails.
+    /// Becomes another program in the same process, with `variables` (`NAME=VALUE`) added before
+    /// those of this one's environment, which stays as it is. Returns only if that fails.
     public static func become(_ words: [String], adding variables: [String]) -> IOError {
         let code = unsafe withWords(words) { words in
             unsafe withWords(variables) { variables in unsafe sallyport_become(words, variables) }
@@ -72,7 +73,8 @@ public enum ChildProgram {
     private static func withWords(
         _ words: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Int32
     ) -> Int32 {
-        // One piece of memory for all: a copy that was not made would end the list before its end.
+        // One piece of memory for all, because a failed copy of a single word would end the list
+        // early.
         var texts = words.flatMap { Array($0.utf8CString) }
         return unsafe texts.withUnsafeMutableBufferPointer { texts in
             var start = texts.baseAddress
@@ -92,6 +94,6 @@ public enum ChildProgram {
     }
 
     private static let outputByteCountMax = 64 * 1024
-    /// A program that ends without closing its output is noticed after this.
+    /// The interval at which a program is noticed that has ended without closing its output.
     private static let pauseMilliseconds: Int32 = 10
 }

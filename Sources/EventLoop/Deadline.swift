@@ -1,19 +1,19 @@
-/// Is told that a deadline passed. It may set, clear or drop any deadline in the call.
+/// The handler of a deadline. It may set, clear or drop any deadline in the call.
 public protocol DeadlineHandler: AnyObject {
     func deadlineExpired()
 }
 
 /// One moving timeout of a connection, kept in a ``DeadlineWheel``.
 ///
-/// Made once and moved for every request: setting it later, or clearing it, writes one field. It
-/// fires at most one ``DeadlineWheel/granularity`` and one loop turn late, never early, once for
-/// each `set`. The handler is not held: it owns the deadline or outlives it. Dropping the deadline
-/// takes it out of the wheel.
+/// It is made once and moved for every request: setting it later, or clearing it, writes one field.
+/// It fires at most one ``DeadlineWheel/granularity`` and one loop turn late, never early, and once
+/// for each `set`. The handler is not retained: it owns the deadline or outlives it. Dropping the
+/// deadline takes it out of the wheel.
 @safe
 public final class Deadline {
     private let wheel: DeadlineWheel
     private unowned(unsafe) var heldHandler: (any DeadlineHandler)?
-    /// Nanoseconds; `UInt64.max` when nothing is awaited.
+    /// The due time in nanoseconds; `UInt64.max` if the deadline is not set.
     var due = UInt64.max
     /// The wheel's list that holds this deadline, -1 for none.
     var list = -1
@@ -22,7 +22,7 @@ public final class Deadline {
     unowned(unsafe) var next: Deadline?
     unowned(unsafe) var previous: Deadline?
 
-    /// The handler may be named later, before the deadline is first set.
+    /// The handler may be set later, before the deadline is first set.
     public init(wheel: DeadlineWheel, handler: (any DeadlineHandler)? = nil) {
         self.wheel = wheel
         unsafe heldHandler = handler
@@ -34,7 +34,7 @@ public final class Deadline {
         if list >= 0 { wheel.unlink(self) }
     }
 
-    /// The handler that is told when the deadline passes. It is not held.
+    /// The handler that is called when the deadline passes. It is not retained.
     public var handler: (any DeadlineHandler)? {
         get { unsafe heldHandler }
         set { unsafe heldHandler = newValue }
@@ -47,11 +47,11 @@ public final class Deadline {
         if list < 0 || DeadlineWheel.tick(of: due) < tick { wheel.link(self) }
     }
 
-    /// `nanoseconds` from the loop's present.
+    /// Sets the deadline to `nanoseconds` from the loop's present.
     public func set(afterNanoseconds nanoseconds: UInt64) {
         set(at: wheel.loop.now.advanced(byNanoseconds: nanoseconds))
     }
 
-    /// Awaits nothing. The wheel forgets the entry when its slot comes up.
+    /// Clears the deadline. The wheel forgets the entry when its slot comes up.
     public func clear() { due = .max }
 }

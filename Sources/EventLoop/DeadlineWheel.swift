@@ -1,23 +1,25 @@
 /// Coarse timeouts for thousands of connections: a ring of slots, each about 67 ms wide.
 ///
-/// An entry waits in the slot of the time it was linked for. When that slot comes up, an entry that
-/// was moved later in the meantime is linked again, one that was cleared is forgotten, the rest
-/// expire. So the common case, a timeout that is moved on for every request and never fires, costs
-/// one store. The wheel's timer runs only while it holds entries.
+/// An entry waits in the slot of the time that it was linked for. When that slot comes up, an entry
+/// that was moved later in the meantime is linked again, a cleared one is forgotten, and the rest
+/// expire. So the common case, a timeout that is moved for every request and never fires, costs one
+/// store. The wheel's timer runs only while it holds entries.
 @safe
 public final class DeadlineWheel {
     let loop: EventLoop
     private var timer: Timer?
-    /// The first entry of each slot. Entries are not held; each takes itself out when it goes.
+    /// The first entry of each slot. Entries are not retained; each takes itself out when it is
+    /// deallocated.
     private var slots: [Unheld<Deadline>?]
     /// The last tick handled.
     private var tick: UInt64 = 0
     private var entryCount = 0
 
     static let slotShift: UInt64 = 26
-    /// A power of two; the ring spans 69 s, a later deadline is linked again each time round.
+    /// The number of slots, a power of two. The ring spans 69 s; a later deadline is linked again
+    /// in each round.
     static let slotCount: UInt64 = 1024
-    /// How late a deadline may fire, in addition to the loop's own delay.
+    /// The time by which a deadline may fire late, in addition to the loop's own delay.
     public static let granularity = Duration.nanoseconds(1 << Int64(slotShift))
 
     public init(loop: EventLoop) {
@@ -70,8 +72,8 @@ public final class DeadlineWheel {
             self.timer
             ?? Timer(loop: loop) { [unowned self] in tickIsDue() }
         self.timer = timer
-        // While the timer runs it alone moves the hand: an only entry that is linked again would
-        // get into the slot that is being handled, again and again.
+        // While the timer runs, only it moves the hand. Otherwise a single entry that is linked
+        // again would get into the slot that is being handled, again and again.
         guard !timer.isScheduled else { return }
         tick = max(tick, loop.now.nanoseconds >> Self.slotShift)
         timer.scheduleRepeating(every: Self.granularity)
@@ -82,7 +84,7 @@ public final class DeadlineWheel {
         if entryCount == 0 { timer?.cancel() }
     }
 
-    /// Handles every slot up to `now`. The timer calls it; tests call it with a time of their own.
+    /// Handles every slot up to `now`. The timer calls it; tests call it with their own time.
     package func advance(to now: MonotonicInstant) {
         let target = now.nanoseconds >> Self.slotShift
         guard target > tick else { return }
@@ -91,7 +93,7 @@ public final class DeadlineWheel {
         while tick < target {
             tick += 1
             let index = Int(tick & (Self.slotCount - 1))
-            // What a handler sets goes at least one tick ahead, so this slot runs empty.
+            // A handler's new deadline goes at least one tick ahead, so this slot runs empty.
             while let deadline = slots[index]?.object {
                 unlink(deadline)
                 if deadline.due == .max { continue }

@@ -1,7 +1,7 @@
 import CLibevent
 import CLinux
 
-/// Owns one file descriptor and closes it when it goes.
+/// Owns one file descriptor and closes it at the end of its life.
 public struct Descriptor: ~Copyable, Sendable {
     public let raw: Int32
 
@@ -18,8 +18,8 @@ public struct Descriptor: ~Copyable, Sendable {
 }
 
 extension Descriptor {
-    /// The ends of a new pipe, which the caller owns, closed on exec. `subject` is what an error is
-    /// about, `flags` further ones of pipe2(2).
+    /// The ends of a new pipe, closed on exec, which the caller owns. `subject` is the subject of
+    /// an error, `flags` are further ones of pipe2(2).
     static func pipe(
         for subject: String, _ flags: Int32 = 0
     ) throws(IOError) -> (read: Int32, write: Int32) {

@@ -3,9 +3,9 @@ import CLinux
 
 /// One libevent base, owned and run by one thread.
 ///
-/// libevent's own locks are off: nothing but the thread that runs the loop may touch it or what is
-/// registered with it. Other threads reach it through a ``Mailbox``. Watches, timers and hooks hold
-/// their loop, so it lives as long as the last of them.
+/// libevent's own locks are off: only the thread that runs the loop may touch it or anything
+/// registered with it. Other threads reach it through a ``Mailbox``. Watches, timers and hooks
+/// retain their loop, so it lives as long as the last of them.
 @safe
 public final class EventLoop {
     let base: OpaquePointer
@@ -13,7 +13,7 @@ public final class EventLoop {
     private var isRunning = false
     /// The thread inside ``run()``, 0 outside.
     private var owner: pthread_t = 0
-    /// The clock as this callback has seen it, 0 before it looked.
+    /// The clock as this callback has read it; 0 if it has not.
     @usableFromInline
     var callbackTime: UInt64 = 0
     private var callbackCount = 0
@@ -22,8 +22,9 @@ public final class EventLoop {
     private let working = HookList()
     private let sending = HookList()
 
-    /// Callbacks after which a turn ends although more descriptors are ready: a hundred expensive
-    /// requests in one batch must not make the first one wait for the flush that sends it on.
+    /// The number of callbacks after which a turn ends although more descriptors are ready: a
+    /// hundred expensive requests in one batch must not make the first one wait for the flush that
+    /// sends it on.
     static let callbackCountMax = 64
 
     /// The clock that tests move, or nil if time passes by itself.
@@ -49,7 +50,8 @@ public final class EventLoop {
 
     deinit { unsafe event_base_free(base) }
 
-    /// An epoll descriptor and a pipe. If the pipe cannot be made, libevent ends the process.
+    /// The number of descriptors that a loop needs: one of epoll and a pipe. If the pipe cannot be
+    /// made, libevent ends the process.
     private static let descriptorCount = 3
 
     private static func requireDescriptors() throws(EventLoopError) {
@@ -81,11 +83,11 @@ public final class EventLoop {
             // A hook that schedules another one must not wait for the next event.
             let flags = !hasHooks ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
             let result = unsafe event_base_loop(base, flags)
-            // epoll_wait fails only for a descriptor or an address that is not ours.
+            // epoll_wait fails only because of a descriptor or an address that is not ours.
             precondition(result >= 0, "event_base_loop failed")
             if result == 1, !hasHooks { break }
         }
-        // What the last hooks scheduled (a log line about a failed flush) still goes out.
+        // Whatever the last hooks scheduled (a log line about a failed flush) still goes out.
         var passCount = 0
         while hasHooks, passCount < 8 {
             endTurn()
@@ -122,11 +124,12 @@ public final class EventLoop {
         return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
     }
 
-    /// A random factor between 0 and 1, so that many who wait for the same thing do not all come
+    /// A random factor between 0 and 1, so that callers who wait for the same event do not all come
     /// back at once.
     public var jitter: Double { manualClock == nil ? Double.random(in: 0...1) : 0.5 }
 
-    /// Handles what is ready now, and the hooks of that turn. False if there was nothing.
+    /// Handles everything that is ready now, and the hooks of that turn. False if there was
+    /// nothing.
     func turn() -> Bool {
         endTurn()
         let result = unsafe event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK)
@@ -147,7 +150,7 @@ public final class EventLoop {
         if callbackCount >= Self.callbackCountMax { endTurn() }
     }
 
-    /// A loop that is running belongs to the thread that runs it.
+    /// Checks that a running loop is used by the thread that runs it.
     @inline(__always)
     func assertOwned() {
         assert(owner == 0 || owner == pthread_self(), "a loop was touched from another thread")
@@ -160,7 +163,7 @@ public final class EventLoop {
         callbackTime = 0
         asking.fire { callbackTime = 0 }
         working.fire { callbackTime = 0 }
-        // What the work has still to know is asked for in the same turn.
+        // Questions that the work still has are asked in the same turn.
         asking.fire { callbackTime = 0 }
         sending.fire { callbackTime = 0 }
     }
@@ -177,7 +180,7 @@ public final class EventLoop {
     }
 }
 
-/// Why a loop could not be made.
+/// The reason why a loop could not be made.
 public enum EventLoopError: Error, Hashable, Sendable, CustomStringConvertible {
     case outOfMemory
     case unavailable(errno: Int32)

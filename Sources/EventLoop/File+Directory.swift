@@ -3,7 +3,7 @@ import CLibevent
 import CLinux
 
 extension File {
-    /// Makes the directory where it is missing, for this user alone (mode 0700).
+    /// Makes the directory if it is missing, for this user alone (mode 0700).
     ///
     /// Throws if it is there and another user may look into it, or owns it:
     /// ``IOError/Reason/openToOthers``.
@@ -22,13 +22,13 @@ extension File {
         }
     }
 
-    /// Whether users other than the owner may do anything with the file or directory.
+    /// True if only the owner may do anything with the file or directory.
     public static func isOnlyOwners(_ path: String) -> Bool {
         var status = stat()
         return unsafe stat(path, &status) == 0 && status.st_mode & 0o077 == 0
     }
 
-    /// Why this process may not make files in `directory`; nil if it may.
+    /// The reason why this process may not make files in `directory`; nil if it may.
     public static func obstacle(inDirectory directory: String) -> IOError.Reason? {
         var status = stat()
         guard unsafe stat(directory, &status) == 0 else { return .init(errno: sallyport_errno()) }
@@ -36,8 +36,8 @@ extension File {
         return unsafe access(directory, W_OK | X_OK) == 0 ? nil : .init(errno: sallyport_errno())
     }
 
-    /// How many bytes and files the file system of `path` still takes from users without
-    /// privileges. Nil if that is not known, and no count of files where there is no limit.
+    /// The bytes and files that the file system of `path` still accepts from users without
+    /// privileges. Nil if that is not known; no count of files if there is no limit.
     public static func room(at path: String) -> (byteCount: UInt64, fileCount: UInt64?)? {
         var status = statvfs()
         guard unsafe statvfs(path, &status) == 0 else { return nil }
@@ -47,8 +47,8 @@ extension File {
         )
     }
 
-    /// How many bytes the file holds. Throws for what is no regular file, which has no end to begin
-    /// from, without opening it: a pipe would make this wait for a writer.
+    /// The number of bytes in the file. Throws if it is no regular file, which has no length,
+    /// without opening it, because a pipe would make this wait for a writer.
     public static func regularByteCount(_ path: String) throws(IOError) -> Int {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {

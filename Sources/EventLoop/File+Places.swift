@@ -9,11 +9,12 @@ extension File {
         places(path).filter(isOpenToChanges)
     }
 
-    /// Whether such users may change the file, or what a directory holds.
+    /// True if such users may change the file, or the entries of a directory.
     private static func isOpenToChanges(_ path: String) -> Bool {
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_mode & 0o002 != 0 else { return false }
-        // In a sticky directory each changes what is its own; on a file the bit means nothing.
+        // In a sticky directory users change only their own entries; on a file the bit means
+        // nothing.
         return !isDirectory(status) || status.st_mode & 0o1000 == 0
     }
 
@@ -23,7 +24,7 @@ extension File {
         var current = ""
         var linkCount = 0
         let whole = path.hasPrefix("/") ? path : resolved(".") + "/" + path
-        // What is still to be gone through, the next last.
+        // The components that are still to be followed, the next one last.
         var rest = Array(whole.split(separator: "/").reversed())
         while let name = rest.popLast() {
             switch name {
@@ -47,6 +48,6 @@ extension File {
         return places
     }
 
-    /// As many as the system follows (path_resolution(7)).
+    /// The most links, as many as the system follows (path_resolution(7)).
     private static let linkCountMax = 40
 }

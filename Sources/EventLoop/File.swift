@@ -2,7 +2,8 @@ public import Bytes
 import CLibevent
 import CLinux
 
-/// Small files, whole: keys, certificates, configuration; and the ends that log lines go to.
+/// Reads and writes small files as a whole (keys, certificates, configuration), and the
+/// destinations of log lines.
 public enum File {
     public static let standardOutput: Int32 = STDOUT_FILENO
     public static let standardError: Int32 = STDERR_FILENO
@@ -25,8 +26,8 @@ public enum File {
             file.raw, path, byteCountMax: byteCountMax, expected: Int(clamping: status.st_size))
     }
 
-    /// `expected`: the length of a regular file, which is read into one piece of memory: a secret
-    /// leaves no copy in another one.
+    /// `expected`: the length of a regular file, which is read into one piece of memory, so that a
+    /// secret leaves no copy in another one.
     static func readAll(
         _ descriptor: Int32, _ path: String, byteCountMax: Int, expected: Int = 0
     ) throws(IOError) -> [UInt8] {
@@ -57,7 +58,7 @@ public enum File {
     /// Replaces the file as a whole: readers see the old bytes or the new, also after a crash. A
     /// device or a pipe is written to, and stays what it is.
     ///
-    /// `mode` is set as given, whatever the process's mask.
+    /// `mode` is set exactly, whatever the process's mask is.
     public static func write(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(IOError) {
         guard isReplaceable(path) else { return try writeInPlace(path, bytes) }
         let (directory, name) = split(path)
@@ -77,8 +78,8 @@ public enum File {
         try syncDirectory(of: path)
     }
 
-    /// Whether a file may take the name of what is there: of a file, of a link that is not the
-    /// system's own name for an open descriptor, and of nothing.
+    /// True if a file may take the place of what has the name: a file, nothing, or a link that is
+    /// not the system's own name for an open descriptor.
     private static func isReplaceable(_ path: String) -> Bool {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return true }
@@ -90,7 +91,7 @@ public enum File {
     }
 
     private static func writeInPlace(_ path: String, _ bytes: [UInt8]) throws(IOError) {
-        // Without a reader, a named pipe would be waited for here, forever.
+        // Without it, opening a named pipe without a reader would block forever.
         let end = try open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY, mode: 0)
         let code = sallyport_block(end.raw)
         guard code == 0 else { throw IOError(path, errno: code) }
@@ -101,7 +102,7 @@ public enum File {
         }
     }
 
-    /// A new name is safe from a crash only once its directory is on disk.
+    /// Brings the directory to the disk, because a new name is safe from a crash only then.
     static func syncDirectory(of path: String) throws(IOError) {
         let parent = try open(split(path).directory, O_RDONLY | O_DIRECTORY, mode: 0)
         guard fsync(parent.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
@@ -135,7 +136,7 @@ public enum File {
         }
     }
 
-    /// Writes all of `bytes` to a regular file at `offset`. Blocks. After an error, any number of
+    /// Writes all of `bytes` to a regular file at `offset`. Blocks. After an error, any part of
     /// them may have been written.
     static func writeAll(
         _ descriptor: Int32, _ path: String, _ bytes: Span<UInt8>, at offset: Int
@@ -150,18 +151,18 @@ public enum File {
                 written += count
                 continue
             }
-            // A file system that takes nothing of it and gives no reason has no room.
+            // A file system that accepts nothing and gives no reason has no room.
             let code = count < 0 ? sallyport_errno() : ENOSPC
             if code != EINTR { throw IOError(path, errno: code) }
         }
     }
 
-    /// Opens a file, a pipe or standard input by its path, to be read piece by piece.
+    /// Opens a file, a pipe or standard input by its path, for reading piece by piece.
     public static func openReading(_ path: String) throws(IOError) -> Descriptor {
         try open(path, O_RDONLY, mode: 0)
     }
 
-    /// Appends up to `byteCountMax` bytes to `buffer`; 0 at the end. Blocks where a pipe is empty.
+    /// Appends up to `byteCountMax` bytes to `buffer`; 0 at the end. Blocks if a pipe is empty.
     public static func read(
         _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int
     ) throws(IOError) -> Int {
@@ -177,8 +178,8 @@ public enum File {
         }
     }
 
-    /// Opens a file to append to, made where it is missing: a log. Neither a reader of a named pipe
-    /// is waited for nor that the pipe has room.
+    /// Opens a file for appending, such as a log, and makes it if it is missing. Waits neither for
+    /// a reader of a named pipe nor for room in the pipe.
     public static func openAppending(
         _ path: String, mode: UInt32 = 0o640
     ) throws(IOError) -> Descriptor {
@@ -186,21 +187,21 @@ public enum File {
         let isPipe =
             unsafe stat(path, &status) == 0
             && status.st_mode & mode_t(S_IFMT) == mode_t(S_IFIFO)
-        // A pipe that is open to read, too, can be opened without a reader (fifo(7)).
+        // A pipe that is opened for reading, too, can be opened without a reader (fifo(7)).
         let access = isPipe ? O_RDWR : O_WRONLY | O_CREAT | O_APPEND
         return try open(path, access | O_NONBLOCK, mode: mode)
     }
 
-    /// Another opening of what is behind `descriptor`, whose writes do not wait; nil if there can
-    /// be none. How others write to it stays as it is.
+    /// Opens the file behind `descriptor` again, so that writes do not wait; nil if that is not
+    /// possible. Writes of other processes to it are not affected.
     public static func openAgain(_ descriptor: Int32) -> Descriptor? {
         let flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY
         return try? open("/proc/self/fd/\(descriptor)", flags, mode: 0)
     }
 
-    /// How bytes are appended without a wait.
+    /// The way in which bytes are appended without a wait.
     public enum End: Sendable {
-        /// A file, or an end whose writes do not wait.
+        /// A file, or another destination whose writes do not wait.
         case plain
         case socket
         /// A pipe or a terminal whose writes wait.
@@ -217,17 +218,18 @@ public enum File {
         }
     }
 
-    /// Appends to a pipe whose writes wait what it takes at once: whole lines, as others may write
-    /// to it as well. A terminal may be waited for nevertheless. SIGPIPE must be ignored.
+    /// Appends whole lines, as many as a pipe takes at once whose writes wait, because other
+    /// processes may write to it as well. A terminal may be waited for nevertheless. SIGPIPE must
+    /// be ignored.
     public static func appendAtOnce(_ descriptor: Int32, _ lines: Span<UInt8>) -> WriteOutcome {
         guard awaitWritable(descriptor, milliseconds: 0) else { return .wouldBlock }
-        // As much as a pipe has room for if it says that it has any (pipe(7)).
+        // A pipe that reports room has room for this much (pipe(7)).
         let piece = lines.extracting(first: Int(PIPE_BUF))
         let end = piece.indices.last { piece[$0] == UInt8(ascii: "\n") }.map { $0 + 1 }
         return append(descriptor, piece.extracting(first: end ?? piece.count))
     }
 
-    /// Writes once to the end of a log, which is a file or a pipe. SIGPIPE must be ignored.
+    /// Writes once to the destination of a log, which is a file or a pipe. SIGPIPE must be ignored.
     public static func append(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
         unsafe bytes.withUnsafeBufferPointer { source in
             while true {
@@ -240,7 +242,7 @@ public enum File {
         }
     }
 
-    /// Waits until a pipe or file takes bytes, or has failed; false if neither comes in time.
+    /// Waits until a pipe or file takes bytes, or has failed. False if neither happens in time.
     public static func awaitWritable(_ descriptor: Int32, milliseconds: Int32) -> Bool {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         while true {
@@ -268,15 +270,15 @@ public enum File {
         return Int(status.st_size)
     }
 
-    /// The path with every link followed; as it is if there is nothing yet.
+    /// The path with every link followed; unchanged if nothing is there yet.
     public static func resolved(_ path: String) -> String {
         guard let real = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(real) }
         return unsafe String(cString: real)
     }
 
-    /// Tells this very file, whatever is written to it, from another one in its place: the device
-    /// and the inode. Nil if there is none.
+    /// Tells this very file, whatever is written to it, from another one in its place, by device
+    /// and inode. Nil if there is none.
     public static func inode(_ path: String) -> [UInt64]? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -296,7 +298,7 @@ public enum File {
         ]
     }
 
-    /// The names in the directory of `path` that begin like its last component.
+    /// The names in the directory of `path` that begin with its last component.
     public static func namesBeginning(_ path: String) throws(IOError) -> [String] {
         let (directory, prefix) = split(path)
         guard let stream = unsafe opendir(directory) else {
@@ -325,17 +327,17 @@ public enum File {
 
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
-    /// Whether this process may make files in `directory`.
+    /// True if this process may make files in `directory`.
     public static func canWrite(inDirectory directory: String) -> Bool {
         obstacle(inDirectory: directory) == nil
     }
 
-    /// Whether this process may read and change the file.
+    /// True if this process may read and change the file.
     public static func canChange(_ path: String) -> Bool {
         unsafe access(path, R_OK | W_OK) == 0
     }
 
-    /// Whether users that neither own the file nor are in its group may read or change it.
+    /// True if users that neither own the file nor are in its group may read or change it.
     public static func isOpenToOthers(_ path: String) -> Bool {
         var status = stat()
         return unsafe stat(path, &status) == 0 && status.st_mode & 0o006 != 0
@@ -345,7 +347,7 @@ public enum File {
         guard unsafe unlink(path) == 0 else { throw IOError(path, errno: sallyport_errno()) }
     }
 
-    /// Gives a file or directory another name, in place of a file that has it.
+    /// Gives a file or directory another name, replacing a file with that name.
     public static func rename(_ from: String, to path: String) throws(IOError) {
         guard unsafe CLinux.rename(from, path) == 0 else {
             throw IOError(path, errno: sallyport_errno())

@@ -1,13 +1,13 @@
 import CLibevent
 import CLinux
 
-/// Keeps a second process away from what the first one owns, for as long as this value lives; a
-/// killed process lets go. The corresponding C function is `flock`.
+/// Keeps a second process away from something that the first one owns, for as long as this value
+/// lives; a killed process releases it. The corresponding C function is `flock`.
 public struct FileLock: ~Copyable {
     private let file: Descriptor
 
-    /// Takes the lock without waiting, or throws ``IOError/Reason/locked``. The file is made where
-    /// it is missing and stays behind: removing it would let two processes lock two files.
+    /// Takes the lock without waiting, or throws ``IOError/Reason/locked``. The file is made if it
+    /// is missing, and stays behind, because removing it would let two processes lock two files.
     public init(path: String) throws(IOError) {
         let file = try File.open(path, O_RDWR | O_CREAT, mode: 0o600)
         try Self.take(file.raw, path)

@@ -1,7 +1,7 @@
 import CLinux
 
 extension File {
-    /// True if `path` leads to the open file: it was neither removed nor replaced.
+    /// True if `path` leads to the open file, which was neither removed nor replaced.
     static func leads(_ path: String, to descriptor: Int32) -> Bool {
         var own = stat()
         var found = stat()

@@ -29,7 +29,7 @@ public struct FileRights: Hashable, Sendable {
     }
 
     /// Gives an open file these rights as far as this process may, and without the right to
-    /// execute, as SQLite does for `-wal`. The group gets nothing if the file cannot be given to
+    /// execute, as SQLite does for `-wal`. The group gets no rights if the file cannot be given to
     /// it.
     func apply(to descriptor: Int32) {
         var status = stat()

@@ -5,7 +5,7 @@ final class HookList {
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// Returns the place by which ``remove(_:at:)`` finds the hook.
+    /// Adds a hook. Returns the place by which ``remove(_:at:)`` finds it.
     func add(_ hook: TurnEndHook) -> Int {
         waiting.append(Unheld(hook))
         return waiting.count - 1
@@ -20,7 +20,7 @@ final class HookList {
         }
     }
 
-    /// Fires every hook that waits now, each after `prepare`. Those that are scheduled meanwhile
+    /// Fires every hook that waits now, each after `prepare`. Hooks that are scheduled meanwhile
     /// wait for the next call.
     @inline(__always)
     func fire(_ prepare: () -> Void) {

@@ -7,7 +7,7 @@ extension HostSystem {
         let id = geteuid()
         var entry = unsafe passwd()
         var found: UnsafeMutablePointer<passwd>?
-        // Names and directories of an entry; glibc suggests 1024.
+        // For the names and directories of an entry; glibc suggests 1024.
         var text = [CChar](repeating: 0, count: 16 * 1024)
         guard unsafe getpwuid_r(id, &entry, &text, text.count, &found) == 0,
             let found = unsafe found, let name = unsafe found.pointee.pw_name

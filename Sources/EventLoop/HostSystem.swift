@@ -2,14 +2,14 @@ public import Bytes
 import CLibevent
 import CLinux
 
-/// The requests that a process makes of the system it runs on.
+/// Requests of a process to the system that it runs on.
 public enum HostSystem {
     public static var processID: Int32 { getpid() }
 
-    /// Processors that may be used now.
+    /// The number of processors that may be used now.
     public static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// Which boot of the system this is; nil if it does not tell.
+    /// The identifier of the system's present boot; nil if the system does not tell.
     public static var bootID: Bytes16? {
         let path = "/proc/sys/kernel/random/boot_id"
         guard let text = try? File.read(path, byteCountMax: 64) else { return nil }
@@ -21,17 +21,18 @@ public enum HostSystem {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
-    /// The directory that relative paths begin at; empty where it is gone.
+    /// The directory that relative paths begin at; empty if it is gone.
     public static var workingDirectory: String {
         guard let path = unsafe getcwd(nil, 0) else { return "" }
         defer { unsafe free(path) }
         return unsafe String(cString: path)
     }
 
-    /// Holds the thread that calls for so long.
+    /// Pauses the calling thread.
     public static func pause(milliseconds: Int32) { _ = poll(nil, 0, milliseconds) }
 
-    /// Reads a variable and removes it. Not safe beside other threads that read the environment.
+    /// Reads an environment variable and removes it. Not safe beside other threads that read the
+    /// environment.
     public static func takeEnvironment(_ name: String) -> String? {
         defer { unsafe unsetenv(name) }
         return environment(name)
@@ -79,7 +80,7 @@ public enum HostSystem {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
         guard unsafe getrlimit(resource, &limit) == 0, limit.rlim_cur == 0 else { return }
-        // No kernel refuses it.
+        // No kernel refuses this.
         _ = sallyport_forbid_dumps()
     }
 

@@ -1,9 +1,9 @@
 import CLibevent
 import CLinux
 
-/// A file, a socket or a name that could not be used, and why.
+/// A file, a socket or a name that could not be used, and the reason.
 public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A path, an address, a name: what the operator wrote.
+    /// A path, an address or a name, as the operator wrote it.
     public let subject: String
     public let reason: Reason
 
@@ -12,29 +12,29 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case permissionDenied
         case alreadyExists
         case isDirectory
-        /// A link, a pipe, a socket or a device.
+        /// It is a link, a pipe, a socket or a device.
         case notRegular
-        /// No room, no quota, or the file system's largest file size reached.
+        /// There is no room or no quota, or the largest size of a file is reached.
         case diskFull
         case readOnlyFileSystem
         case addressInUse
         case addressNotAvailable
         case outOfDescriptors
-        /// So much waits for it already that no more is taken.
+        /// Too many requests wait for it already.
         case busy
-        /// Other users may look into what should be this one's alone.
+        /// Other users may read what should be private.
         case openToOthers
-        /// Longer than the caller allowed.
+        /// It is longer than the caller allowed.
         case tooLarge(byteCountMax: Int)
-        /// No answer within the setting of this name.
+        /// There was no answer within the setting of this name.
         case unanswered(String)
         /// Another process holds the lock.
         case locked
-        /// On a file system with a disk behind it, for what must not wait for one.
+        /// It is on a file system with a disk, but must not wait for one.
         case notInMemory
         /// Another program has cut it short while it was in use.
         case cutShort
-        /// A name without an address; the resolver's words.
+        /// The name has no address; the text has the resolver's words.
         case unresolved(String)
         case other(errno: Int32)
     }

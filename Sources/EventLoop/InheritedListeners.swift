@@ -1,7 +1,7 @@
 import CLibevent
 import CLinux
 
-/// Listening sockets that were open before this program began: a service manager's
+/// Listening sockets that were open before this program began: those of a service manager
 /// (sd_listen_fds(3)), or those of the process's former program.
 ///
 /// A listener that is not taken is closed with this object.
@@ -33,8 +33,8 @@ public final class InheritedListeners {
         entries = []
     }
 
-    /// Takes over what the environment announces to this very process, and removes the words from
-    /// it, so that no child believes that they are its own.
+    /// Takes over the listeners that the environment announces to this very process, and removes
+    /// the announcement, so that no child takes them for its own.
     ///
     /// The variables are `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`, ``variable`` and
     /// ``filesVariable``. Throws if one of the descriptors is not a listening stream socket that
@@ -65,7 +65,7 @@ public final class InheritedListeners {
         return listeners
     }
 
-    /// The words of `PID:WORD,...`; none if it is meant for another process.
+    /// The words of `PID:WORD,...`; none if the list is meant for another process.
     private static func list(_ text: String?, for processID: String) -> [String] {
         guard let text, let colon = text.firstIndex(of: ":"), text[..<colon] == processID else {
             return []
@@ -73,14 +73,14 @@ public final class InheritedListeners {
         return text[text.index(after: colon)...].split(separator: ",").map(String.init)
     }
 
-    /// Takes a listening socket of this process's own.
+    /// Adds a listening socket of this process.
     public func add(_ descriptor: Int32) throws(IOError) { try adopt(descriptor, name: nil) }
 
     /// `file` belongs to one of the listeners and to this process. The last process that serves it
     /// removes it.
     public func own(_ file: SocketFile) { ownFiles.insert(file.identity) }
 
-    /// False of a file that a service manager made.
+    /// True if this process made the file, false if a service manager did.
     public func owns(_ file: SocketFile) -> Bool { ownFiles.contains(file.identity) }
 
     private func adopt(_ descriptor: Int32, name: String?) throws(IOError) {
@@ -90,7 +90,7 @@ public final class InheritedListeners {
             Self.number(descriptor, SO_TYPE) == Socket.stream,
             let address = Socket.localAddress(descriptor)
         else { throw IOError(subject, .unresolved("not a listening stream socket")) }
-        // Clients would appear under IPv4-mapped addresses, which no address rule covers.
+        // Clients would appear under IPv4-mapped addresses, which address rules do not cover.
         guard
             address.family != AF_INET6
                 || Socket.option(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1
@@ -113,8 +113,8 @@ public final class InheritedListeners {
         return status == 0 ? value : nil
     }
 
-    /// The listeners at `address`, from now on the caller's to close: `count` at least, of which
-    /// some are duplicates where fewer were inherited; empty if none was.
+    /// Returns at least `count` listeners at `address`, which the caller has to close; some are
+    /// duplicates if fewer were inherited. Empty if none was.
     public func take(at address: SocketAddress, count: Int) throws(IOError) -> [Int32] {
         var found = entries.filter { $0.address == address }.map(\.descriptor)
         guard !found.isEmpty else { return [] }
@@ -146,9 +146,9 @@ public final class InheritedListeners {
         return " (\(name))"
     }
 
-    /// Keeps them open for the program that replaces this one in the same process. Returns what its
-    /// environment must hold for it to find them with ``take()``. To be undone with ``revoke()``
-    /// where that did not come to pass.
+    /// Keeps the listeners open for the program that replaces this one in the same process. Returns
+    /// the environment variables by which it finds them with ``take()``. To be undone with
+    /// ``revoke()`` if the replacement fails.
     public func announce() -> [String] {
         for entry in entries { _ = sallyport_keep_on_exec(entry.descriptor, 1) }
         let descriptors = entries.map { String($0.descriptor) }.joined(separator: ",")
@@ -163,12 +163,12 @@ public final class InheritedListeners {
         for entry in entries { _ = sallyport_keep_on_exec(entry.descriptor, 0) }
     }
 
-    /// `PID:DESCRIPTOR,...`, between two programs of one process.
+    /// The variable `PID:DESCRIPTOR,...`, for the next program of the process.
     public static let variable = "SALLYPORT_LISTENERS"
-    /// `PID:DEVICE.NUMBER,...`: the files that are the process's own to remove.
+    /// The variable `PID:DEVICE.NUMBER,...`: the files that the process has to remove.
     public static let filesVariable = "SALLYPORT_SOCKET_FILES"
-    /// SD_LISTEN_FDS_START.
+    /// The first descriptor, SD_LISTEN_FDS_START.
     private static let firstDescriptor: Int32 = 3
-    /// Far more than a gateway has addresses.
+    /// The most listeners: far more than a gateway has addresses.
     private static let countMax = 1024
 }

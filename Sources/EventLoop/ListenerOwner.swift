@@ -1,12 +1,12 @@
 import Bytes
 
-/// The process that listens at a TCP address, as the kernel's tables tell (proc(5)).
+/// The process that listens at a TCP address, by the kernel's tables (proc(5)).
 public struct ListenerOwner: Hashable, Sendable {
     public let processID: Int32
     /// The program's name, as the kernel keeps it.
     public let name: String
 
-    /// The first one that this user may look at and that keeps others from binding `address`.
+    /// The first process visible to this user that keeps others from binding `address`.
     public static func find(at address: SocketAddress) -> ListenerOwner? {
         let sockets = Set(inodes(at: address).map { "socket:[\($0)]" })
         guard !sockets.isEmpty, let names = try? File.namesBeginning("/proc/") else { return nil }
@@ -39,7 +39,8 @@ public struct ListenerOwner: Hashable, Sendable {
             }
     }
 
-    /// The kernel prints each four bytes as a number of this machine.
+    /// An address in the form of the kernel's table, which prints each four bytes as a number of
+    /// this machine.
     private static func tableForm(_ bytes: [UInt8]) -> String {
         stride(from: 0, to: bytes.count, by: 4).map { start in
             let word = bytes[start..<start + 4].enumerated().reduce(UInt32(0)) { word, byte in

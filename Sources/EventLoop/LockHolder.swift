@@ -1,11 +1,11 @@
-/// A process that holds a lock on a part of a file, as the kernel's tables tell (proc(5)).
+/// A process that holds a lock on a part of a file, by the kernel's tables (proc(5)).
 public struct LockHolder: Hashable, Sendable {
     public let processID: Int32
-    /// The program's name, as the kernel keeps it. Empty if it does not tell.
+    /// The program's name, as the kernel keeps it. Empty if the kernel does not tell.
     public let name: String
 
     /// The holders of POSIX locks (fcntl(2)) on bytes of `range` of the file at `path`, in their
-    /// order, each once. Processes of another PID namespace are not seen.
+    /// order, each once. Processes of another PID namespace are not found.
     public static func all(of path: String, in range: ClosedRange<Int>) -> [LockHolder] {
         guard let inode = File.identity(path)?.first,
             let table = try? File.read("/proc/locks", byteCountMax: 16 << 20)
@@ -33,15 +33,15 @@ public struct LockHolder: Hashable, Sendable {
         return id
     }
 
-    /// For a message: `process 4242 (sqlite3)`.
+    /// The words for a message: `process 4242 (sqlite3)`.
     public var words: String {
         "process \(processID)" + (name.isEmpty ? "" : " (\(name))")
     }
 }
 
 extension HostSystem {
-    /// The name of the program that a process runs, as the kernel keeps it. Empty if it does not
-    /// tell.
+    /// The name of the program that a process runs, as the kernel keeps it. Empty if the kernel
+    /// does not tell.
     static func programName(of processID: Int32) -> String {
         let name = (try? File.read("/proc/\(processID)/comm", byteCountMax: 64)) ?? []
         return String(decoding: name.filter { $0 >= 0x20 }, as: UTF8.self)

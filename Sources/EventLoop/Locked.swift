@@ -3,8 +3,8 @@ import CLinux
 
 /// A value that threads share under a lock.
 ///
-/// Over `pthread_mutex_t` because ThreadSanitizer understands it; `Synchronization.Mutex` makes it
-/// report races that are not there.
+/// It uses `pthread_mutex_t` because ThreadSanitizer understands it; `Synchronization.Mutex` makes
+/// it report races that do not exist.
 @safe
 public final class Locked<Value>: @unchecked Sendable {
     // A mutex must not move, so it is not stored inline.
@@ -25,7 +25,7 @@ public final class Locked<Value>: @unchecked Sendable {
         unsafe mutex.deallocate()
     }
 
-    /// Keep `body` short, and never take a second lock in it.
+    /// Runs `body` under the lock. Keep it short, and never take a second lock in it.
     public func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {

@@ -1,10 +1,11 @@
 import CLibevent
 import CLinux
 
-/// The C function that libevent calls: descriptor, what happened, the context given to `assign`.
+/// The C function that libevent calls: with the descriptor, the kinds of event, and the context
+/// given to `assign`.
 typealias LoopCallback = @convention(c) (Int32, Int16, UnsafeMutableRawPointer?) -> Void
 
-/// One libevent event in memory of our own, out of the loop before its memory goes.
+/// One libevent event in our own memory, removed from the loop before the memory is freed.
 ///
 /// libevent does not touch an event after its callback has begun (persistent or not), so the
 /// callback may end the life of its own event.
@@ -25,9 +26,10 @@ struct LoopEvent: ~Copyable {
         unsafe UnsafeMutableRawPointer(event).deallocate()
     }
 
-    /// Says what to wait for and whom to call; `context` is not held: it owns this event.
+    /// Sets the events to wait for and the function to call. `context` is not retained, because it
+    /// owns this event.
     ///
-    /// Every event is assigned right after it was made, since its end removes it from the loop.
+    /// Every event is assigned right after it was made, because its end removes it from the loop.
     func assign(
         descriptor: Int32, kinds: Int32, callback: LoopCallback, context: AnyObject
     ) {
@@ -46,7 +48,7 @@ struct LoopEvent: ~Copyable {
     /// Fires once `nanoseconds` from now, by libevent's coarse clock.
     func add(afterNanoseconds nanoseconds: UInt64) {
         loop.assertOwned()
-        // Rounded up: microseconds are the finest libevent knows.
+        // Rounded up, because libevent counts microseconds.
         let microseconds = nanoseconds / 1000 + (nanoseconds.isMultiple(of: 1000) ? 0 : 1)
         var timeout = timeval(
             tv_sec: Int(microseconds / 1_000_000), tv_usec: Int(microseconds % 1_000_000))

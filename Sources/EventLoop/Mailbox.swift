@@ -1,10 +1,10 @@
 import CLibevent
 import CLinux
 
-/// The only door into a loop from other threads: a bounded queue and an eventfd.
+/// The only way into a loop from other threads: a bounded queue and an eventfd.
 ///
-/// Any thread posts; one loop receives. The loop is woken only by the message that finds the queue
-/// empty, and takes everything queued in one batch.
+/// Any thread posts; one loop receives. Only a message that finds the queue empty wakes the loop,
+/// which then takes all queued messages in one batch.
 public final class Mailbox<Message: Sendable>: Sendable {
     struct Contents {
         var messages: [Message] = []
@@ -15,7 +15,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
     private let contents = Locked(Contents())
     private let wakeUp: Descriptor
 
-    /// `countMax` messages may wait; a further one is refused.
+    /// Makes a mailbox in which `countMax` messages may wait; a further one is refused.
     public init(countMax: Int) throws(IOError) {
         precondition(countMax > 0)
         self.countMax = countMax
@@ -24,7 +24,8 @@ public final class Mailbox<Message: Sendable>: Sendable {
         wakeUp = Descriptor(owning: descriptor)
     }
 
-    /// False if the queue is full or the receiving loop has gone; the message is dropped.
+    /// Posts a message. False if the queue is full or the receiving loop has gone; the message is
+    /// dropped then.
     public func post(_ message: Message) -> Bool {
         var isFirst = false
         let isTaken = contents.withLock { contents in
@@ -41,9 +42,9 @@ public final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Receives on `loop` until the returned receiver is dropped. Called once, by the loop's
-    /// thread; what was posted before is delivered then.
+    /// thread; messages that were posted before are delivered then.
     ///
-    /// The receiver holds `handler`, which should capture the receiver's owner `unowned`.
+    /// The receiver retains `handler`, which should capture the receiver's owner `unowned`.
     public func attach(
         to loop: EventLoop, handler: @escaping (Message) -> Void
     ) -> MailboxReceiver<Message> {
@@ -52,11 +53,11 @@ public final class Mailbox<Message: Sendable>: Sendable {
 
     var descriptor: Int32 { wakeUp.raw }
 
-    /// Exchanges the queue for `spare`, an empty array whose storage is used again.
+    /// Exchanges the queue for `spare`, an empty array whose storage is reused.
     func take(_ spare: consuming [Message]) -> [Message] {
         var count: eventfd_t = 0
-        // Before the queue is emptied: a message posted in between wakes the loop once too often,
-        // never too rarely.
+        // Before the queue is emptied, so that a message posted in between wakes the loop once too
+        // often rather than too rarely.
         _ = unsafe eventfd_read(wakeUp.raw, &count)
         return contents.withLock { contents in
             let messages = contents.messages
@@ -75,7 +76,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
 }
 
 /// The receiving end of a ``Mailbox``, on its loop's thread. Dropping it closes the mailbox: posts
-/// are refused from then on, and what waits is dropped.
+/// are refused from then on, and waiting messages are dropped.
 public final class MailboxReceiver<Message: Sendable>: ReadinessHandler {
     private let mailbox: Mailbox<Message>
     private let watch: Watch
@@ -104,7 +105,7 @@ public final class MailboxReceiver<Message: Sendable>: ReadinessHandler {
     }
 
     public func descriptorIsReadable() {
-        // Held here no longer, so that the poster need not copy it.
+        // No reference is kept here, so that the poster need not copy the array.
         let spare = batch
         batch = []
         var messages = mailbox.take(spare)

@@ -1,7 +1,7 @@
 /// Clocks that stand still until a test moves them.
 ///
-/// A loop that is made with one is not run but stepped: ``EventLoop/runUntilIdle()`` handles what
-/// is ready and what is due, so that the same steps do the same each time.
+/// A loop with a manual clock is not run but stepped: ``EventLoop/runUntilIdle()`` handles
+/// everything that is ready and due, so that the same steps always do the same.
 package final class ManualClock {
     /// The time of ``EventLoop/now``. Never move it back.
     package var now: MonotonicInstant
@@ -21,7 +21,7 @@ package final class ManualClock {
 
     func remove(_ timer: Timer) { timers.removeAll { $0.refers(to: timer) } }
 
-    /// Takes out the timer that is due for longest; of two the one that was set first.
+    /// Takes out the timer that has been due for longest; of two, the one that was set first.
     func takeDue() -> Timer? {
         let due = timers.filter { $0.object.due <= now }.min { $0.object.due < $1.object.due }
         guard let timer = due?.object else { return nil }
@@ -32,10 +32,10 @@ package final class ManualClock {
 
 extension EventLoop {
     /// Handles descriptors that are ready and timers that are due, until nothing is left to do.
-    /// Instead of ``run()``, on a loop with a manual clock.
+    /// Replaces ``run()`` on a loop with a manual clock.
     package func runUntilIdle() {
         guard let manualClock else { preconditionFailure("the clock of this loop runs by itself") }
-        // A batch that filled a turn exactly leaves no trace of its own.
+        // A batch that filled a turn exactly leaves no trace.
         var idleCount = 0
         while idleCount < 2 {
             let isHandled = turn()

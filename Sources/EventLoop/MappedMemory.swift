@@ -13,7 +13,7 @@ import Synchronization
 ///
 /// Faults elsewhere are treated as they would have been without this.
 public enum MappedMemory {
-    /// Regions that stand and fall together.
+    /// Regions that are lost together.
     @safe
     public final class Group: Sendable {
         // The signal handler writes it, so it must not move.
@@ -30,15 +30,16 @@ public enum MappedMemory {
         public var isLost: Bool { unsafe sallyport_is_lost(lost) != 0 }
     }
 
-    /// Regions at one time. SQLite maps 32 KiB for each 16 MiB of a log: 16 GiB.
+    /// The most regions at one time. SQLite maps 32 KiB for each 16 MiB of a log, so this is enough
+    /// for 16 GiB.
     static let regionCountMax = 1024
 
     /// The groups of the regions in the table, by their place in it.
     private static let groups = Locked([Group?](repeating: nil, count: regionCountMax))
 
-    /// Adds a region of a mapped file, of which `offset` is the place in the file. The region at
-    /// the beginning of the file is the first to be replaced. False if the group is lost already,
-    /// the table is full or the system has no handler for it: then the region must not be used.
+    /// Adds a region of a mapped file; `offset` is its place in the file. The region at the
+    /// beginning of the file is the first to be replaced. False if the group is lost already, the
+    /// table is full or the system has no handler for it; the region must not be used then.
     public static func add(
         _ start: UnsafeMutableRawPointer, byteCount: Int, offset: Int, to group: Group
     ) -> Bool {
@@ -67,7 +68,7 @@ public enum MappedMemory {
         }
     }
 
-    /// Takes the signal, once for the process. Under the lock of `groups`.
+    /// Installs the signal handler, once for the process. Called under the lock of `groups`.
     private static func installHandler() -> Bool {
         if unsafe regions != nil { return true }
         let table = UnsafeMutablePointer<sallyport_region>.allocate(capacity: regionCountMax)
@@ -82,14 +83,14 @@ public enum MappedMemory {
     }
 }
 
-// Globals that are there without being made at first use: a signal handler reads them.
+// Globals that exist without initialisation at first use, because a signal handler reads them.
 
 /// The table of regions, once there is one.
 private nonisolated(unsafe) var regions: UnsafeMutablePointer<sallyport_region>?
-/// What was done with SIGBUS before.
+/// The former handling of SIGBUS.
 private nonisolated(unsafe) var previous = sigaction()
 
-/// Runs on the thread that met the fault, in the middle of anything.
+/// Runs on the thread that met the fault, at any point of its code.
 private let handleFault:
     @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void = {
         number, information, context in

@@ -11,7 +11,7 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
     @inlinable
     public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
-    /// The whole milliseconds, as counter stores and floors take them.
+    /// The whole milliseconds, the unit of counter stores and floors.
     @inlinable
     public var milliseconds: Int64 { Int64(nanoseconds / 1_000_000) }
 
@@ -31,7 +31,7 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
         return MonotonicInstant(nanoseconds: overflow ? .max : sum)
     }
 
-    /// Zero where `earlier` is not earlier.
+    /// The nanoseconds since `earlier`; zero if that is not earlier.
     @inlinable
     public func nanoseconds(since earlier: MonotonicInstant) -> UInt64 {
         nanoseconds > earlier.nanoseconds ? nanoseconds - earlier.nanoseconds : 0
@@ -47,16 +47,16 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
         instant.advanced(byNanoseconds: duration.wholeNanoseconds)
     }
 
-    /// Zero where `right` is later.
+    /// The difference; zero if `right` is later.
     public static func - (left: MonotonicInstant, right: MonotonicInstant) -> Duration {
         .nanoseconds(Int64(clamping: left.nanoseconds(since: right)))
     }
 }
 
 extension Duration {
-    /// Rounded up; zero for a negative duration, `UInt64.max` for one too long.
+    /// The nanoseconds, rounded up; zero for a negative duration, `UInt64.max` for one too long.
     ///
-    /// A division of 128 bits: what the request path uses is computed once.
+    /// It takes a division of 128 bits, so values for the request path are computed once.
     public var wholeNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

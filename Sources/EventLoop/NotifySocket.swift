@@ -1,11 +1,11 @@
 import CLibevent
 import CLinux
 
-/// The socket on which a service manager wants to hear about its service. The corresponding C
-/// function is `sd_notify`; sd_notify(3) describes the protocol and its words.
+/// The socket on which a service manager hears about its service. The corresponding C function is
+/// `sd_notify`; sd_notify(3) describes the protocol and its words.
 public final class NotifySocket {
     private let descriptor: Descriptor
-    /// The name as the kernel takes it: an abstract one begins with a NUL.
+    /// The name in the kernel's form: an abstract one begins with a NUL.
     private let name: [UInt8]
 
     /// `name` is the manager's `NOTIFY_SOCKET`: an absolute path, or an abstract name after `@`.
@@ -26,7 +26,8 @@ public final class NotifySocket {
     /// Sends assignments such as `READY=1` together. False if the manager did not take them: it is
     /// away or does not read.
     ///
-    /// The address is looked up each time: a manager that starts again has another socket there.
+    /// The address is looked up each time, because a manager that starts again has another socket
+    /// there.
     @discardableResult
     public func send(_ assignments: [String]) -> Bool {
         let text = Array(assignments.joined(separator: "\n").utf8)

@@ -11,8 +11,8 @@ public final class OwnedFile: Sendable {
     private let draftPath: String
     private let file: Descriptor
 
-    /// Makes an empty draft, in place of one that a killed process left there. `rights`: nil for
-    /// its owner alone.
+    /// Makes an empty draft, replacing one that a killed process left there. `rights`: nil for its
+    /// owner alone.
     public init(
         path: String, draft draftPath: String, rights: FileRights? = nil
     ) throws(IOError) {
@@ -21,8 +21,8 @@ public final class OwnedFile: Sendable {
         file = try Self.lockedDraft(draftPath, for: path, rights)
     }
 
-    /// Between its making and its lock, another process may take a draft for one that a killed
-    /// process has left, and remove it. Then it is made once more.
+    /// Makes the draft and locks it. Between the two, another process may take the draft for one
+    /// that a killed process has left, and remove it; then it is made once more.
     private static func lockedDraft(
         _ draftPath: String, for path: String, _ rights: FileRights?
     ) throws(IOError) -> Descriptor {
@@ -52,12 +52,12 @@ public final class OwnedFile: Sendable {
         try File.writeAll(file.raw, path, bytes, at: offset)
     }
 
-    /// Brings to the disk what was written so far. Blocks.
+    /// Syncs the bytes written so far to the disk. Blocks.
     public func sync() throws(IOError) {
         guard fdatasync(file.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
     }
 
-    /// Brings the draft to the disk and gives it its name, in place of what has that. Blocks.
+    /// Syncs the draft to the disk and gives it its name, replacing an older file. Blocks.
     public func publish() throws(IOError) {
         guard fsync(file.raw) == 0, unsafe rename(draftPath, path) == 0 else {
             throw IOError(path, errno: sallyport_errno())

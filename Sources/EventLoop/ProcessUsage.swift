@@ -2,16 +2,17 @@ import Bytes
 import CLibevent
 import CLinux
 
-/// How much of the system this process uses, as the kernel tells (proc(5)).
+/// The system resources that this process uses, by the kernel's tables (proc(5)).
 public struct ProcessUsage: Hashable, Sendable {
     /// The processor's time, in user and system mode.
     public let processorNanoseconds: UInt64
     public let residentByteCount: UInt64
     public let virtualByteCount: UInt64
-    /// When the process began: nanoseconds since 1970. An upgrade goes on in the same process.
+    /// The time at which the process began, in nanoseconds since 1970. An upgrade goes on in the
+    /// same process.
     public let startedAtNanoseconds: UInt64
 
-    /// Nil where the system does not tell.
+    /// Nil if the system does not tell.
     public static func read() -> ProcessUsage? {
         guard let status = text("/proc/self/stat"), let system = text("/proc/stat") else {
             return nil
@@ -22,12 +23,13 @@ public struct ProcessUsage: Hashable, Sendable {
             pageByteCount: UInt64(max(1, sysconf(Int32(_SC_PAGESIZE)))))
     }
 
-    /// `status`: of `/proc/PID/stat`; `system`: of `/proc/stat`.
+    /// `status`: the content of `/proc/PID/stat`; `system`: that of `/proc/stat`.
     package init?(status: String, system: String, ticksPerSecond: UInt64, pageByteCount: UInt64) {
-        // The second field is the program's name in parentheses, which may hold both.
+        // The second field is the program's name in parentheses, which may hold spaces and
+        // parentheses.
         guard let nameEnd = status.lastIndex(of: ")") else { return nil }
         let fields = status[status.index(after: nameEnd)...].split(whereSeparator: \.isWhitespace)
-        // The first of them is number 3 of the manual.
+        // The first of the fields after it is number 3 in the manual.
         func field(_ number: Int) -> UInt64? {
             fields.indices.contains(number - 3) ? UInt64(fields[number - 3]) : nil
         }
@@ -46,13 +48,13 @@ public struct ProcessUsage: Hashable, Sendable {
         startedAtNanoseconds = bootedAt * 1_000_000_000 + nanoseconds(startTicks)
     }
 
-    /// Descriptors that are open now, or nil where the system does not tell.
+    /// The number of open descriptors; nil if the system does not tell.
     public static var descriptorCount: Int? {
         guard let stream = unsafe opendir("/proc/self/fd") else { return nil }
         defer { unsafe closedir(stream) }
         var count = 0
         while unsafe readdir(stream) != nil { count += 1 }
-        // Without the two entries for directories, and without this one's own.
+        // Without the two entries for directories, and without the descriptor opened here.
         return count - 3
     }
 

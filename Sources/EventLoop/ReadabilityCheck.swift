@@ -16,28 +16,28 @@ public struct ReadabilityCheck {
         isAsked = false
     }
 
-    /// Adds a descriptor at the next index; nil for one about which nothing is asked.
+    /// Adds a descriptor at the next index; nil to leave the index out of the check.
     public mutating func add(_ descriptor: Int32?) {
         // The kernel leaves a negative descriptor alone.
         isAsked = isAsked || descriptor != nil
         requests.append(pollfd(fd: descriptor ?? -1, events: Int16(POLLIN), revents: 0))
     }
 
-    /// Waits for nothing, so that no signal interrupts it.
+    /// Runs the check. It does not wait, so that no signal interrupts it.
     public mutating func run() {
         guard isAsked else { return }
         let count = nfds_t(requests.count)
         _ = unsafe requests.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, count, 0) }
     }
 
-    /// Whether one descriptor has something to read, or has ended.
+    /// True if one descriptor has something to read, or has ended.
     public static func isReadable(_ descriptor: Int32) -> Bool {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = unsafe poll(&request, 1, 0)
         return request.revents != 0
     }
 
-    /// Whether the descriptor at `index` had something to read, an end or an error, when the check
+    /// True if the descriptor at `index` had something to read, an end or an error when the check
     /// ran.
     public func isReadable(at index: Int) -> Bool { requests[index].revents != 0 }
 }

@@ -2,13 +2,13 @@ import Bytes
 import CLibevent
 import CLinux
 
-/// An existing regular file, opened to be read: no link, directory, device or pipe.
+/// An existing regular file, opened for reading: no link, directory, device or pipe.
 public final class RegularFile: Sendable {
     public let path: String
     public let rights: FileRights
     private let file: Descriptor
 
-    /// Never blocks, whatever lies at `path`.
+    /// Opens the file. Never blocks, whatever is at `path`.
     public init(_ path: String) throws(IOError) {
         let file = try File.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, mode: 0)
         var status = stat()
@@ -31,12 +31,12 @@ public final class RegularFile: Sendable {
     /// False if the file's name leads to another file, or to none.
     public var isInPlace: Bool { File.leads(path, to: file.raw) }
 
-    /// The whole file, refused if it holds more than `byteCountMax` bytes. To be called once.
+    /// Reads the whole file. Throws if it holds more than `byteCountMax` bytes. To be called once.
     public func read(byteCountMax: Int) throws(IOError) -> [UInt8] {
         try File.readAll(file.raw, path, byteCountMax: byteCountMax)
     }
 
-    /// The bytes of a part of the file. Throws ``IOError/Reason/cutShort`` if it ends before.
+    /// Reads a part of the file. Throws ``IOError/Reason/cutShort`` if the file ends before.
     public func read(at offset: Int, byteCount: Int) throws(IOError) -> [UInt8] {
         var code: Int32 = 0
         let bytes = [UInt8](capacity: max(0, byteCount)) { output in
@@ -56,6 +56,6 @@ public final class RegularFile: Sendable {
         return bytes
     }
 
-    /// No error number.
+    /// A value that is no error number.
     private static let ended: Int32 = -1
 }

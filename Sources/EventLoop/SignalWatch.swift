@@ -3,8 +3,8 @@ import CLinux
 
 /// Calls a closure on the loop when the process receives a signal.
 ///
-/// libevent delivers signals to one loop of a process only: the control thread's. The watch holds
-/// its closure; dropping the watch restores what the signal did before.
+/// libevent delivers signals to one loop of a process only: the control thread's. The watch retains
+/// its closure; dropping the watch restores the former effect of the signal.
 public final class SignalWatch {
     private let event: LoopEvent
     private let handler: () -> Void
@@ -26,17 +26,17 @@ public final class SignalWatch {
 
     /// The signals that a gateway watches.
     private static let watched = [interrupt, terminate] + requests
-    /// Those of them that ask a running gateway for something. None of them ends a start.
+    /// The signals among them that ask a running gateway for something. None of them ends a start.
     private static let requests = [hangUp, user1, user2]
 
-    /// Keeps the signals to be watched waiting, also while the process becomes another program, so
-    /// that none of them ends it before it is watched again.
+    /// Holds the watched signals back, also while the process becomes another program, so that none
+    /// of them ends it before it is watched again.
     public static func hold() { set(watched, SIG_BLOCK) }
 
-    /// Keeps SIGHUP, SIGUSR1 and SIGUSR2 waiting. SIGTERM and SIGINT still end the process.
+    /// Holds SIGHUP, SIGUSR1 and SIGUSR2 back. SIGTERM and SIGINT still end the process.
     public static func holdRequests() { set(requests, SIG_BLOCK) }
 
-    /// Delivers the signals that waited. Call it once the watches are there.
+    /// Delivers the signals that were held back. Call it once the watches are there.
     public static func release() { set(watched, SIG_UNBLOCK) }
 
     private static func set(_ numbers: [Int32], _ how: Int32) {
@@ -47,7 +47,7 @@ public final class SignalWatch {
         precondition(status == 0, "pthread_sigmask: \(IOError.text(errno: status))")
     }
 
-    /// A peer that closed its end must show as an error of the write, not end the process.
+    /// Ignores SIGPIPE: a write to a peer that closed its end must fail, not end the process.
     public static func ignoreBrokenPipes() {
         let status = sallyport_ignore_signal(SIGPIPE)
         precondition(status == 0, "SIGPIPE: \(IOError.text(errno: status))")

@@ -2,13 +2,14 @@ import CLibevent
 import CLinux
 
 extension Socket {
-    /// A listening socket, non-blocking and closed on exec; its connections have no Nagle's delay.
+    /// Opens a listening socket, non-blocking and closed on exec; its connections have no Nagle's
+    /// delay.
     ///
     /// With `reusePort`, every worker makes a listener of its own for one address and the kernel
-    /// spreads the connections; a second process of the same user can then bind it too, so take
-    /// ``listeners(on:count:backlog:besideOwn:)``, which asks first. An IPv6 listener takes IPv6
-    /// only: that `[::]` and `0.0.0.0` are two listeners is plain to see in the configuration, and
-    /// no client appears under an IPv4-mapped address that an address rule would miss.
+    /// spreads the connections. A second process of the same user can then bind it too, so use
+    /// ``listeners(on:count:backlog:besideOwn:)``, which checks first. An IPv6 listener accepts
+    /// IPv6 only. So the configuration shows that `[::]` and `0.0.0.0` are two listeners, and no
+    /// client appears under an IPv4-mapped address that an address rule would miss.
     ///
     /// A stale unix socket file is removed if no process answers at it. The error's text names the
     /// address: `127.0.0.1:8080: address already in use`.
@@ -25,8 +26,8 @@ extension Socket {
     /// Opens one listener for each worker. With port 0 all of them get the same free port. At a
     /// unix address, whose connections the kernel cannot spread, the listeners are duplicates of
     /// one.
-    ///
-    /// With `besideOwn`, these are further listeners at a TCP address where this process listens
+    /// With `besideOwn`, these are further listeners at a TCP address at which this process listens
+    /// already.
     /// already.
     public static func listeners(
         on address: SocketAddress, count: Int, backlog: Int32 = 1024, besideOwn: Bool = false
@@ -58,8 +59,8 @@ extension Socket {
         return listeners
     }
 
-    /// Throws why ``listeners(on:count:backlog:besideOwn:)`` would fail now. Leaves nothing behind,
-    /// and takes no connection meanwhile.
+    /// Throws the reason why ``listeners(on:count:backlog:besideOwn:)`` would fail now. Leaves
+    /// nothing behind, and accepts no connection meanwhile.
     public static func tryListening(on address: SocketAddress) throws(IOError) {
         guard case .unix(let path) = address.form else {
             _ = try freeAddress(address)
@@ -108,17 +109,19 @@ extension Socket {
     }
 
     /// Sets the options that connections inherit from their listener on Linux: no delay of small
-    /// writes, and no more in the kernel than it can send soon. Whatever a slow client has not
-    /// taken waits where it is bounded (`limits.response_buffer`), and upstream.
+    /// writes, and no more bytes in the kernel than it can send soon. Other bytes that a slow
+    /// client has not taken wait where they are bounded (`limits.response_buffer`), and upstream.
     static func setStreamOptions(_ listener: Int32) {
         set(listener, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         set(listener, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, unsentByteCountMax)
     }
 
-    /// Enough to keep a link of 10 Gbit/s busy for the turn in which more is written.
+    /// The most unsent bytes in the kernel: enough to keep a link of 10 Gbit/s busy for the turn in
+    /// which more is written.
     static let unsentByteCountMax: Int32 = 128 * 1024
 
-    /// A gateway that was killed leaves its socket file; one that runs answers there.
+    /// Removes the socket file that a killed gateway has left. A running gateway would answer
+    /// there.
     private static func removeStaleSocket(
         _ path: String, _ address: SocketAddress
     ) throws(IOError) {

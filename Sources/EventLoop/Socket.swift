@@ -4,10 +4,10 @@ import CLinux
 
 /// The outcome of accepting from a listener.
 public enum AcceptOutcome: Hashable, Sendable {
-    /// Non-blocking, closed on exec, without Nagle's delay.
+    /// A connection: non-blocking, closed on exec, without Nagle's delay.
     case accepted(Int32, SocketAddress)
     case wouldBlock
-    /// No descriptor or memory left: the listener stays readable, so pause it for a while.
+    /// No descriptor or memory is left. The listener stays readable, so pause it for a while.
     case outOfDescriptors
     case failed(errno: Int32)
 }
@@ -34,10 +34,10 @@ public enum WriteOutcome: Hashable, Sendable {
     case failed(errno: Int32)
 }
 
-/// The calls on stream sockets, with the network's failures as values. Our own mistakes (a closed
-/// descriptor, a bad address) trap.
+/// The calls on stream sockets. Failures of the network are returned as values; our own mistakes (a
+/// closed descriptor, a bad address) trap.
 public enum Socket {
-    /// Takes one connection from a listener made by ``listen(on:reusePort:backlog:)``.
+    /// Accepts one connection from a listener made by ``listen(on:reusePort:backlog:)``.
     public static func accept(_ listener: Int32) -> AcceptOutcome {
         var storage = sockaddr_storage()
         while true {
@@ -55,7 +55,7 @@ public enum Socket {
             switch code {
             case EAGAIN: return .wouldBlock
             case _ where isOwnShortage(errno: code): return .outOfDescriptors
-            // accept(2): errors of the new connection, which is gone; the next may be well.
+            // accept(2): errors of the new connection, which is gone; the next one may be fine.
             case EINTR, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET,
                 EHOSTUNREACH, ENETUNREACH, EOPNOTSUPP:
                 continue
@@ -66,14 +66,14 @@ public enum Socket {
         }
     }
 
-    /// Whether the process or the machine has run out of what a socket needs: the other side has
-    /// nothing to do with it.
+    /// True if the process or the machine has run out of something that a socket needs. The other
+    /// side is not the cause.
     public static func isOwnShortage(errno code: Int32) -> Bool {
         [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code)
     }
 
-    /// The number that the next descriptor will have: the system gives the lowest that is free, so
-    /// that every one below it is in use. Nil if none is free.
+    /// The number that the next descriptor will have. The system gives out the lowest free one, so
+    /// all numbers below it are in use. Nil if none is free.
     public static func nextDescriptor() -> Int32? {
         let next = eventfd(0, Int32(EFD_CLOEXEC))
         guard next >= 0 else { return nil }
@@ -100,15 +100,15 @@ public enum Socket {
         }
         if status == 0 { return .connected(descriptor) }
         let code = sallyport_errno()
-        // After a signal the connection goes on being made (connect(2)).
+        // After a signal the connection is still being made (connect(2)).
         if code == EINPROGRESS || code == EINTR { return .inProgress(descriptor) }
         trapOwnMistake(code, "connect")
         close(descriptor)
         return .failed(errno: code)
     }
 
-    /// Returns an errno, or nil if the socket will connect from `source`. The port is chosen by
-    /// `connect`, which can share one among connections to different places (ip(7)).
+    /// Returns an errno, or nil if the socket will connect from `source`. `connect` chooses the
+    /// port, and can share one among connections to different addresses (ip(7)).
     private static func bindSource(_ descriptor: Int32, _ source: SocketAddress) -> Int32? {
         set(descriptor, Int32(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, 1)
         let status = unsafe source.withKernelForm { kernelForm, byteCount in
@@ -159,7 +159,8 @@ public enum Socket {
         }
     }
 
-    /// Sends what the kernel takes now. A peer that is gone is an error, not a signal.
+    /// Sends the bytes that the kernel takes now. If the peer is gone, that is an error, not a
+    /// signal.
     public static func write(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
         send(descriptor, bytes, flags: 0)
     }
@@ -232,12 +233,12 @@ public enum Socket {
         }
     }
 
-    /// Whether the peer takes no more bytes: it has reset the connection or, on a unix socket,
+    /// True if the peer takes no more bytes: it has reset the connection or, on a unix socket,
     /// closed it. Over TCP a peer that has closed looks like one that only sends no more, until
     /// bytes are sent to it.
     ///
-    /// A read does not tell: after the peer's end it reports that end forever. To be asked before
-    /// our own side is shut.
+    /// A read does not tell, because after the peer's end it reports that end forever. To be asked
+    /// before our own side is shut.
     public static func isGone(_ descriptor: Int32) -> Bool {
         var request = pollfd(fd: descriptor, events: 0, revents: 0)
         // Errors and hang-ups are reported unasked; nothing is waited for, so no signal interrupts.
@@ -246,9 +247,9 @@ public enum Socket {
         return true
     }
 
-    /// Whether the peer sends no more bytes, or is gone: true also while bytes that it sent before
-    /// wait to be read. A peer that has closed the connection and one that only ended its sending
-    /// side look alike.
+    /// True if the peer sends no more bytes, or is gone, even while bytes that it sent before wait
+    /// to be read. A peer that has closed the connection and one that only ended its sending side
+    /// look alike.
     public static func hasPeerEnded(_ descriptor: Int32) -> Bool {
         var request = pollfd(fd: descriptor, events: sallyport_pollrdhup, revents: 0)
         guard unsafe poll(&request, 1, 0) > 0 else { return false }
@@ -262,12 +263,12 @@ public enum Socket {
         UInt64(sallyport_milliseconds_since_data(descriptor)) * 1_000_000
     }
 
-    /// Bytes that have come and were not read yet.
+    /// The number of bytes that have come and were not read yet.
     public static func unreadByteCount(_ descriptor: Int32) -> Int {
         Int(sallyport_unread(descriptor))
     }
 
-    /// Bytes that were written and that the peer's system has not acknowledged.
+    /// The number of written bytes that the peer's system has not acknowledged.
     public static func queuedByteCount(_ descriptor: Int32) -> Int {
         Int(sallyport_queued(descriptor))
     }
@@ -279,7 +280,8 @@ public enum Socket {
         }
     }
 
-    /// Closes so that the peer sees a reset: nothing that it received was the end.
+    /// Closes so that the peer sees a reset, and does not take the bytes that it received for
+    /// complete.
     public static func closeWithReset(_ descriptor: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)
         let byteCount = socklen_t(MemoryLayout<linger>.size)
@@ -290,11 +292,11 @@ public enum Socket {
     }
 
     public static func close(_ descriptor: Int32) {
-        // Linux frees the descriptor even where close reports an interruption.
+        // Linux frees the descriptor even if close reports an interruption.
         if CLinux.close(descriptor) != 0 { trapOwnMistake(sallyport_errno(), "close") }
     }
 
-    /// The address a socket is bound to: the real port after port 0 was asked for.
+    /// The address that a socket is bound to, with the real port if port 0 was asked for.
     public static func localAddress(_ descriptor: Int32) -> SocketAddress? {
         unsafe address(of: descriptor) { unsafe getsockname($0, $1, $2) }
     }
@@ -304,7 +306,7 @@ public enum Socket {
         unsafe address(of: descriptor) { unsafe getpeername($0, $1, $2) }
     }
 
-    /// Two connected ends, non-blocking and closed on exec, for tests and wake-ups.
+    /// Makes two connected ends, non-blocking and closed on exec, for tests and wake-ups.
     public static func pair() throws(IOError) -> (Int32, Int32) {
         var ends: (Int32, Int32) = (-1, -1)
         let status = unsafe withUnsafeMutablePointer(to: &ends) { pointer in
@@ -364,7 +366,8 @@ public enum Socket {
         }
     }
 
-    /// Going on with a descriptor that is not ours would read or close someone else's connection.
+    /// Traps, because going on with a descriptor that is not ours would read or close another
+    /// connection.
     static func trapOwnMistake(_ code: Int32, _ call: StaticString) {
         precondition(
             code != EBADF && code != ENOTSOCK && code != EFAULT,

@@ -5,10 +5,10 @@ import CLinux
 /// An address at which a socket listens or connects: IPv4 or IPv6 with a port, or a unix path.
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     enum Form: Hashable, Sendable {
-        /// The address in host byte order.
+        /// An IPv4 address in host byte order.
         case ipv4(UInt32, port: UInt16)
         case ipv6(Bytes16, scope: UInt32, port: UInt16)
-        /// Empty for the unnamed end of a connection.
+        /// A path; empty for the unnamed end of a connection.
         case unix(String)
     }
 
@@ -16,10 +16,10 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     init(_ form: Form) { self.form = form }
 
-    /// sockaddr_un holds 108 bytes, the last of them NUL.
+    /// The longest path: sockaddr_un holds 108 bytes, the last of them NUL.
     static let unixPathByteCountMax = 107
 
-    /// An address from numbers. Nil unless `host` is a numeric IPv4 address, or IPv6 without
+    /// Makes an address from numbers. Nil unless `host` is a numeric IPv4 address, or IPv6 without
     /// brackets or scope.
     public static func numeric(host: String, port: UInt16) -> SocketAddress? {
         var address4 = in_addr()
@@ -33,7 +33,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return nil
     }
 
-    /// An address from bytes. Nil unless `ipBytes` are the 4 of an IPv4 address or the 16 of IPv6.
+    /// Makes an address from bytes. Nil unless `ipBytes` are the 4 of an IPv4 address or the 16 of
+    /// IPv6.
     public init?(ipBytes: [UInt8], port: UInt16) {
         switch ipBytes.count {
         case 4:
@@ -47,7 +48,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// An address from a path. Nil if the path is empty, holds a NUL, or is longer than 107 bytes.
+    /// Makes an address from a path. Nil if the path is empty, holds a NUL, or is longer than 107
+    /// bytes.
     public static func unix(_ path: String) -> SocketAddress? {
         let utf8 = path.utf8
         guard !utf8.isEmpty, utf8.count <= unixPathByteCountMax, !utf8.contains(0) else {
@@ -60,7 +62,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         if case .unix = form { true } else { false }
     }
 
-    /// The port, or nil for a unix address.
+    /// The port; nil for a unix address.
     public var port: UInt16? {
         switch form {
         case .ipv4(_, let port), .ipv6(_, _, let port): port
@@ -77,7 +79,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Four bytes, sixteen, or none for a unix address.
+    /// The four or sixteen bytes of the IP address; none for a unix address.
     public var ipBytes: [UInt8] {
         switch form {
         case .ipv4(let address, _):
@@ -87,8 +89,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The address as one of IPv6, IPv4 ones mapped into it (RFC 4291 section 2.5.5.2): a key
-    /// without heap storage. Nil for a unix address.
+    /// The address in IPv6 form, with IPv4 mapped into it (RFC 4291 section 2.5.5.2): a key without
+    /// heap storage. Nil for a unix address.
     public var ipv6Form: Bytes16? {
         switch form {
         case .ipv4(let address, _): Bytes16(word0: 0, word1: 0xFFFF_0000_0000 | UInt64(address))
@@ -97,7 +99,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// `127.0.0.1:80`, `[::1]:80`, `unix:/run/api.sock`.
+    /// Text such as `127.0.0.1:80`, `[::1]:80`, `unix:/run/api.sock`.
     public var description: String {
         switch form {
         case .ipv4(_, let port): "\(ipText):\(port)"
@@ -106,14 +108,14 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The address alone, IPv6 without brackets; `unix` for a unix address.
+    /// The address without its port, IPv6 without brackets; `unix` for a unix address.
     public var ipText: String {
         var buffer = ByteBuffer()
         appendIP(to: &buffer)
         return String(decoding: buffer.readable.array, as: UTF8.self)
     }
 
-    /// ``ipText`` without a `String`, for logs and forwarding headers.
+    /// Appends ``ipText`` without making a `String`, for logs and forwarding headers.
     public func appendIP(to buffer: inout ByteBuffer) {
         switch form {
         case .ipv4(let address, _):
@@ -166,7 +168,7 @@ extension SocketAddress {
         }
     }
 
-    /// Calls `body` with the form the kernel takes.
+    /// Calls `body` with the address in the kernel's form.
     func withKernelForm<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         var storage = sockaddr_storage()
         let byteCount = unsafe withUnsafeMutableBytes(of: &storage) { raw in
@@ -203,7 +205,7 @@ extension SocketAddress {
         }
     }
 
-    /// Reads an address of the kernel. Nil for other families.
+    /// Makes an address from the kernel's form. Nil for other families.
     init?(_ storage: sockaddr_storage, byteCount: socklen_t) {
         let family = Int32(storage.ss_family)
         let form: Form? = unsafe withUnsafeBytes(of: storage) { raw in

@@ -1,10 +1,10 @@
 import CLibevent
 import CLinux
 
-/// The file of a unix socket, told apart from any other that takes its name later.
+/// The file of a unix socket, told apart from any other file that takes its name later.
 public struct SocketFile: Hashable, Sendable {
     public let path: String
-    /// Names the file itself: `DEVICE.NUMBER`.
+    /// The device and number of the file: `DEVICE.NUMBER`.
     let identity: String
 
     /// The socket at `path`; nil if there is none.
@@ -19,7 +19,7 @@ public struct SocketFile: Hashable, Sendable {
     /// True if the file still has its name.
     public var isInPlace: Bool { SocketFile(path) == self }
 
-    /// Removes it, unless something else has its name by now.
+    /// Removes the file, unless another one has its name by now.
     public func remove() {
         guard isInPlace else { return }
         // A file that stays does no harm: the next start replaces it.

@@ -11,7 +11,7 @@ public struct SplicePipe: ~Copyable {
     public struct Move: Hashable, Sendable {
         /// The result of reading from the source.
         public var read: ReadOutcome
-        /// The target takes nothing more, ever: what was read is lost.
+        /// The target accepts no more bytes, ever: what was read is lost.
         public var isTargetLost = false
 
         public init(read: ReadOutcome, isTargetLost: Bool = false) {
@@ -19,7 +19,7 @@ public struct SplicePipe: ~Copyable {
             self.isTargetLost = isTargetLost
         }
 
-        /// Whether the kernel cannot splice from such a socket; nothing has been read of it.
+        /// True if the kernel cannot splice from such a socket; nothing has been read from it.
         public var isUnsupported: Bool { read == .failed(errno: EINVAL) }
     }
 
@@ -34,7 +34,8 @@ public struct SplicePipe: ~Copyable {
         let ends = try Descriptor.pipe(for: "pipe", O_NONBLOCK)
         let output = Descriptor(owning: ends.read)
         let input = Descriptor(owning: ends.write)
-        // A piece of any size takes a page's place, and those from a network are small.
+        // Each piece takes the place of a page whatever its size, and pieces from a network are
+        // small.
         sallyport_set_pipe_capacity(ends.read, Self.byteCount)
         guard max(ends.read, ends.write) < descriptorMax else {
             throw IOError("pipe", .outOfDescriptors)
@@ -44,9 +45,9 @@ public struct SplicePipe: ~Copyable {
     }
 
     /// Moves at most `byteCountMax` bytes that have come at `source` to `target`, and appends to
-    /// `rest` what the target does not take for now.
+    /// `rest` the bytes that the target does not take for now.
     ///
-    /// After the loss of the target the pipe is of no further use.
+    /// After the loss of the target the pipe must not be used any more.
     public borrowing func move(
         from source: Int32, to target: Int32, atMost byteCountMax: Int, rest: inout ByteBuffer
     ) -> Move {
@@ -88,7 +89,7 @@ public struct SplicePipe: ~Copyable {
             let count = unsafe rest.withUnsafeWritable(minimumCount: missing) { target in
                 unsafe read(output.raw, target.baseAddress, missing)
             }
-            // They are there, in memory: neither a wait nor a failure is possible.
+            // The bytes are in memory, so neither a wait nor a failure is possible.
             precondition(count > 0, "read: \(IOError.text(errno: sallyport_errno()))")
             missing -= count
         }

@@ -2,16 +2,16 @@ public import Bytes
 import CLibevent
 import CLinux
 
-/// A file without a name for a body too large for memory; the system frees it with its descriptor,
-/// also when the process is killed.
+/// A file without a name for a body that is too large for memory. The system frees it with its
+/// descriptor, also when the process is killed.
 ///
 /// Each call may block, and so may the end of the value: on a slow disk for a moment, on a frozen
-/// file system until that is thawed. So a thread that may wait owns it. Other threads use only its
-/// ``content``.
+/// file system until that is thawed. So it belongs to a thread that may wait. Other threads use
+/// only its ``content``.
 public struct TemporaryFile: ~Copyable {
     private let owned: Descriptor
     private let directory: String
-    /// Bytes appended so far.
+    /// The number of bytes appended so far.
     public private(set) var byteCount = 0
 
     /// Throws ``IOError/Reason/outOfDescriptors`` also if its descriptor would not be below
@@ -23,8 +23,8 @@ public struct TemporaryFile: ~Copyable {
         owned = opened
     }
 
-    /// Appends all of `bytes`. After an error (``IOError/Reason/diskFull`` above all) the file is
-    /// of no further use.
+    /// Appends all of `bytes`. After an error (above all ``IOError/Reason/diskFull``) the file must
+    /// not be used any more.
     public mutating func append(_ bytes: Span<UInt8>) throws(IOError) {
         try File.writeAll(owned.raw, directory, bytes, at: byteCount)
         byteCount += bytes.count
@@ -42,7 +42,7 @@ public struct TemporaryFile: ~Copyable {
         }
     }
 
-    /// The file's bytes, for the thread that hands them on.
+    /// The file's bytes, for the thread that sends them on.
     public var content: Content { Content(descriptor: owned.raw, directory: directory) }
 
     /// The bytes of a file that another thread owns. Valid until that thread closes the file.
@@ -73,7 +73,7 @@ public struct TemporaryFile: ~Copyable {
         }
     }
 
-    /// The smallest page of any machine. A larger page is only read more than once.
+    /// The smallest page of any machine. With a larger page, each is only read more than once.
     private static let pageByteCount = 4096
 
     private static func open(in directory: String) throws(IOError) -> Descriptor {

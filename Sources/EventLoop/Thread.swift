@@ -1,7 +1,7 @@
 import CLibevent
 import CLinux
 
-/// A named, joinable POSIX thread. Signals stay with the threads that existed before: a spawned
+/// A named, joinable POSIX thread. Only the threads that existed before receive signals: a spawned
 /// thread blocks all but those that report its own faults.
 @safe
 public final class Thread {
@@ -14,8 +14,8 @@ public final class Thread {
         if !isJoined { pthread_detach(id) }
     }
 
-    /// Starts `body` on a thread of its own. `name` is cut to the 15 bytes the kernel keeps; with
-    /// `processor` the thread runs on that processor only, where the system allows it.
+    /// Starts `body` on a new thread. `name` is cut to the 15 bytes that the kernel keeps; with
+    /// `processor` the thread runs on that processor only, if the system allows it.
     public static func spawn(
         name: String, processor: Int? = nil, _ body: @escaping @Sendable () -> Void
     ) throws(IOError) -> Thread {
@@ -85,15 +85,15 @@ extension Locked<Thread?> {
     package func join() { withLock { $0.take() }?.join() }
 }
 
-/// One thread's word to the one that started it.
+/// The result of a thread's preparation, for the thread that started it.
 @safe
 private final class Preparation<Prepared>: @unchecked Sendable {
     // Neither may move, so they are not stored inline.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let hasEnded = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var result: Result<Void, any Error>?
-    /// The new thread's alone, and gone once it was called: what it holds would live as long as the
-    /// thread.
+    /// Used by the new thread alone, and released once it was called: otherwise the objects that it
+    /// holds would live as long as the thread.
     private var prepare: (@Sendable () throws -> Prepared)?
 
     init(_ prepare: @escaping @Sendable () throws -> Prepared) {
@@ -112,7 +112,7 @@ private final class Preparation<Prepared>: @unchecked Sendable {
         unsafe mutex.deallocate()
     }
 
-    /// Called once.
+    /// Runs the preparation. Called once.
     func make() throws -> Prepared {
         guard let prepare = prepare.take() else { preconditionFailure("prepared twice") }
         return try prepare()
@@ -154,7 +154,7 @@ private final class ThreadStart {
         }
         unsafe pthread_sigmask(SIG_SETMASK, &signals, nil)
         unsafe sallyport_name_thread(String(decoding: name.utf8.prefix(15), as: UTF8.self))
-        // A processor that is missing or forbidden costs speed, nothing else.
+        // A missing or forbidden processor costs only speed.
         if let processor { _ = sallyport_bind_to_processor(UInt32(clamping: processor)) }
         body()
     }

@@ -3,13 +3,13 @@ import CLibevent
 /// Calls a closure after a while, once or again and again, never early.
 ///
 /// For the few timers of a worker or the control thread; the timeouts of connections belong in a
-/// ``DeadlineWheel``. The timer holds its closure, which should capture the timer's owner
-/// `unowned`; dropping the timer cancels it, also inside the closure.
+/// ``DeadlineWheel``. The timer retains its closure, which should capture the timer's owner
+/// `unowned`. Dropping the timer cancels it, also inside the closure.
 public final class Timer {
     private let event: LoopEvent
     private let handler: () -> Void
     private(set) var due = MonotonicInstant.distantFuture
-    /// Nanoseconds, 0 for a timer that fires once.
+    /// The interval in nanoseconds; 0 for a timer that fires once.
     private var period: UInt64 = 0
 
     public init(loop: EventLoop, handler: @escaping () -> Void) {
@@ -18,7 +18,7 @@ public final class Timer {
         unsafe event.assign(descriptor: -1, kinds: 0, callback: timerIsDue, context: self)
     }
 
-    /// Fires once, `delay` from now; replaces what was scheduled.
+    /// Fires once, `delay` from now; replaces an earlier schedule.
     public func schedule(after delay: Duration) {
         period = 0
         arm(at: event.loop.now + delay)
@@ -48,7 +48,7 @@ public final class Timer {
         due = instant
         if let clock = event.loop.manualClock { return clock.insert(self) }
         let now = event.loop.now
-        // A hundred years, far below what a timeval takes.
+        // At most a hundred years, far below the limit of a timeval.
         let wait = min(instant.nanoseconds(since: now), 100 * 366 * 86_400 * 1_000_000_000)
         event.add(afterNanoseconds: wait)
     }
@@ -58,7 +58,7 @@ public final class Timer {
         loop.callbackStarts()
         let now = loop.now
         if now < due {
-            // libevent's clock is coarse and may run a few milliseconds ahead of its due time.
+            // libevent's clock is coarse, and may call a few milliseconds too early.
             arm(at: due)
         } else {
             if period > 0 {

@@ -1,22 +1,22 @@
-/// Work done once at the end of a turn, however often it was asked for: flush pipelined commands,
-/// write collected log lines.
+/// Work that is done once at the end of a turn, however often it was asked for: flushing pipelined
+/// commands, or writing collected log lines.
 ///
-/// The hook holds its closure; a closure that captures the hook's owner should do so `unowned`.
+/// The hook retains its closure; a closure that captures the hook's owner should do so `unowned`.
 /// Dropping the hook cancels it.
 public final class TurnEndHook {
     private let loop: EventLoop
     private let list: HookList
     private let body: () -> Void
-    /// Place in the loop's list, -1 when not scheduled.
+    /// The place in the loop's list; -1 if it is not scheduled.
     private var index = -1
 
-    /// What a hook does, in the order in which a turn's end fires them.
+    /// The kind of a hook's work, in the order in which a turn's end fires hooks.
     public enum Stage: Sendable {
-        /// Asks other threads, which answer while this one works; once more after the work.
+        /// Asks other threads, which answer while this one works. Fired once more after the work.
         case ask
-        /// Goes on with what the turn has collected.
+        /// Continues the requests that the turn has collected.
         case work
-        /// Sends on what came of it, in the same turn.
+        /// Sends the results of the work, in the same turn.
         case send
     }
 
@@ -28,7 +28,7 @@ public final class TurnEndHook {
 
     deinit { cancel() }
 
-    /// Has the closure run once when this turn ends; does nothing if it is scheduled already.
+    /// Has the closure called once when this turn ends. Does nothing if it is scheduled already.
     public func schedule() {
         guard index < 0 else { return }
         loop.assertOwned()

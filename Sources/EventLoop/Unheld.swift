@@ -1,5 +1,5 @@
-/// A reference that does not keep its object: for lists from which an object removes itself before
-/// it goes.
+/// A reference that does not retain its object: for lists from which an object removes itself
+/// before it is deallocated.
 @safe
 struct Unheld<Object: AnyObject> {
     private let reference: Unmanaged<Object>

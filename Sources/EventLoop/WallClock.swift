@@ -12,7 +12,7 @@ public enum WallClock {
         return (Int64(time.tv_sec), Int32(truncatingIfNeeded: time.tv_nsec))
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate, RFC 9110 section 5.6.7).
+    /// Appends `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate, RFC 9110 section 5.6.7).
     public static func appendHTTPDate(seconds: Int64, to buffer: inout ByteBuffer) {
         let time = CivilTime(secondsSince1970: seconds)
         buffer.append(weekdayNames[time.weekday])
@@ -27,7 +27,7 @@ public enum WallClock {
         buffer.append(" GMT")
     }
 
-    /// `1994-11-06T08:49:37.123Z` (RFC 3339).
+    /// Appends `1994-11-06T08:49:37.123Z` (RFC 3339).
     public static func appendTimestamp(
         seconds: Int64, nanoseconds: Int32, to buffer: inout ByteBuffer
     ) {
@@ -35,7 +35,7 @@ public enum WallClock {
         appendMilliseconds(nanoseconds, to: &buffer)
     }
 
-    /// `1994-11-06T08:49:37Z` (RFC 3339).
+    /// Text such as `1994-11-06T08:49:37Z` (RFC 3339).
     public static func timestamp(seconds: Int64) -> String {
         var buffer = ByteBuffer(capacity: 32)
         appendDateTime(seconds: seconds, to: &buffer)
@@ -43,8 +43,8 @@ public enum WallClock {
         return String(decoding: buffer.readable.array, as: UTF8.self)
     }
 
-    /// Reads an RFC 3339 date and time with `Z` or an offset; nil if it is malformed. A fraction of
-    /// the second is dropped.
+    /// Parses an RFC 3339 date and time with `Z` or an offset; nil if it is malformed. A fraction
+    /// of the second is dropped.
     public static func seconds(fromTimestamp text: String) -> Int64? {
         let bytes = Array(text.utf8)
         var reader = TimestampReader(bytes: bytes)
@@ -83,7 +83,7 @@ public enum WallClock {
         appendDigits(time.second, count: 2, to: &buffer)
     }
 
-    /// Fixed width with leading zeros; higher digits are cut.
+    /// Appends digits at a fixed width with leading zeros; higher digits are cut.
     private static func appendDigits(_ number: Int, count: Int, to buffer: inout ByteBuffer) {
         var divisor = 1
         for _ in 1..<count { divisor *= 10 }
@@ -94,7 +94,7 @@ public enum WallClock {
     }
 }
 
-/// The texts of the present second, which one worker formats once in that second.
+/// The texts of the present second, which a worker formats once in that second.
 public struct WallClockText: ~Copyable {
     private var second = Int64.min
     private var httpDate = ByteBuffer(capacity: 32)
@@ -115,7 +115,7 @@ public struct WallClockText: ~Copyable {
         buffer.append("\r\n")
     }
 
-    /// RFC 3339 in milliseconds.
+    /// Appends RFC 3339 text in milliseconds.
     public mutating func appendTimestamp(to buffer: inout ByteBuffer) {
         let now = WallClock.now()
         refresh(now.seconds)
@@ -133,7 +133,7 @@ public struct WallClockText: ~Copyable {
     }
 }
 
-/// Reads `date-time` of RFC 3339 section 5.6.
+/// Parses `date-time` of RFC 3339 section 5.6.
 private struct TimestampReader {
     let bytes: [UInt8]
     var offset = 0

@@ -1,8 +1,8 @@
 import CLibevent
 
-/// Is told when a descriptor can be read or written. Calls are level-triggered: they repeat as long
-/// as the state lasts, so a handler reads until `.wouldBlock` or a bound of its own, and enables
-/// writing only after a write would have blocked.
+/// The handler of a descriptor's readiness. Calls are level-triggered: they repeat as long as the
+/// state lasts, so a handler reads until `.wouldBlock` or a bound of its own, and enables writing
+/// only after a write would have blocked.
 public protocol ReadinessHandler: AnyObject {
     func descriptorIsReadable()
     func descriptorIsWritable()
@@ -10,20 +10,21 @@ public protocol ReadinessHandler: AnyObject {
 
 /// A descriptor's registration with a loop; dropping it ends the registration.
 ///
-/// The handler is not held. It owns the watch (or outlives it): when the handler goes, its watch
-/// must be cancelled or dropped in the same moment, and no call comes afterwards, not even for an
-/// event of the same turn. A handler may cancel or drop the watch inside its own calls. Cancel
-/// before closing the descriptor.
+/// The handler is not retained. It owns the watch (or outlives it): when the handler is
+/// deallocated, its watch must be cancelled or dropped at the same moment, and no call comes
+/// afterwards, not even for an event of the same turn. A handler may cancel or drop the watch
+/// inside its own calls. Cancel before closing the descriptor.
 @safe
 public final class Watch {
     public let descriptor: Int32
-    /// ``heldUntil`` in milliseconds, the lower half: it lies where memory was unused. What it
-    /// loses makes, for a moment in 50 days, a delay look shorter than it was.
+    /// The lower half of ``heldUntil`` in milliseconds, which fits in unused memory. Without the
+    /// upper half, a delay looks shorter than it was for a moment in 50 days.
     private var heldUntilMilliseconds: UInt32 = 0
     private let readEvent: LoopEvent
-    /// Made when it is first waited for: most peers take at once what is written.
+    /// The event of writing. It is made when it is first waited for, because most peers take
+    /// written bytes at once.
     private var writeEvent: LoopEvent?
-    /// The events hold it.
+    /// The events retain the loop.
     private let loop: Unmanaged<EventLoop>
     private unowned(unsafe) var heldHandler: (any ReadinessHandler)?
     public private(set) var isReading = false
@@ -33,8 +34,8 @@ public final class Watch {
     private var isCancelled = false
     private var hasRead = false
 
-    /// Waits for nothing yet. The handler may be set later, before anything is enabled: so an
-    /// object can make its watch first and then name itself.
+    /// Waits for no event yet. The handler may be set later, before anything is enabled, so that an
+    /// object can make its watch first and then set itself.
     public init(loop: EventLoop, descriptor: Int32, handler: (any ReadinessHandler)? = nil) {
         self.descriptor = descriptor
         unsafe heldHandler = handler
@@ -43,9 +44,9 @@ public final class Watch {
         assignReadEvent()
     }
 
-    /// Bytes that came before this time have waited for their reader's own bound: reading was
-    /// disabled until then, or the connection was not accepted. To the millisecond, and in the last
-    /// 50 days.
+    /// The time until which reading was disabled, or the connection was not accepted, because of a
+    /// limit of the reader: earlier bytes have waited for that limit. To the millisecond, and
+    /// within the last 50 days.
     public var heldUntil: MonotonicInstant {
         get {
             let now = unsafe loop._withUnsafeGuaranteedRef { $0.now }
@@ -56,7 +57,7 @@ public final class Watch {
         set { heldUntilMilliseconds = UInt32(truncatingIfNeeded: newValue.milliseconds) }
     }
 
-    /// libevent takes one mode for both events of a descriptor.
+    /// The mode of both events of a descriptor, because libevent accepts only one.
     private var mode: Int32 { isEdgeTriggered ? EV_ET : 0 }
 
     private func assignReadEvent() {
@@ -71,7 +72,7 @@ public final class Watch {
             callback: descriptorIsWritable, context: self)
     }
 
-    /// While nothing is read.
+    /// Sets the mode, while reading is disabled.
     private func setEdgeTriggered(_ isWanted: Bool) {
         guard isWanted != isEdgeTriggered else { return }
         isEdgeTriggered = isWanted
@@ -81,7 +82,7 @@ public final class Watch {
         if isWriting { writeEvent?.add() }
     }
 
-    /// The handler that is told of readiness. It is not held.
+    /// The handler that is told of readiness. It is not retained.
     public var handler: (any ReadinessHandler)? {
         get { unsafe heldHandler }
         set { unsafe heldHandler = newValue }
@@ -105,17 +106,17 @@ public final class Watch {
         readEvent.remove()
     }
 
-    /// Has `descriptorIsReadable` called again soon, though the descriptor may have nothing: the
-    /// handler holds bytes that were read ahead. Only while reading is enabled.
+    /// Has `descriptorIsReadable` called again soon, though the descriptor may have nothing,
+    /// because the handler holds bytes that were read ahead. Only while reading is enabled.
     public func repeatReading() {
         if isReading { readEvent.activate(EV_READ) }
     }
 
-    /// Reads no more, and yet notices the peer's loss. For a peer that has sent its last byte, or
-    /// more than may be held: its end would be told again and again if reading stayed enabled, and
-    /// nothing would be told if it were disabled.
+    /// Stops reading, but still notices the peer's loss. For a peer that has sent its last byte, or
+    /// more than may be held: its end would be reported again and again if reading stayed enabled,
+    /// and would not be reported if it were disabled.
     ///
-    /// The handler's `descriptorIsReadable` is called once for what is so already and then for each
+    /// The handler's `descriptorIsReadable` is called once for the present state and then for each
     /// change, and asks ``Socket/isGone(_:)``. Writing works as usual for a handler that writes
     /// until it would block; ``enableReading()`` and ``disableReading()`` end this.
     public func watchChanges() {
