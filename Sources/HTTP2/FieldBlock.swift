@@ -1,7 +1,7 @@
 public import Bytes
 import CNghttp2
 
-/// The fields of one header block on its way out. Names are sent in lower case.
+/// The fields of one header block to be sent. Names are sent in lower case.
 @safe
 public struct FieldBlock: ~Copyable {
     private struct Entry {
@@ -15,7 +15,7 @@ public struct FieldBlock: ~Copyable {
 
     public init() {}
 
-    /// The size as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2).
+    /// The size by the rule of SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2).
     public var listByteCount: Int { bytes.count + entries.count * 32 }
 
     public mutating func clear() {
@@ -23,8 +23,8 @@ public struct FieldBlock: ~Copyable {
         entries.removeAll(keepingCapacity: true)
     }
 
-    /// - Parameter isIndexed: false for a value that never comes again: it would only push others
-    ///   out of the compression table.
+    /// - Parameter isIndexed: false for a value that is not sent again, because it would only push
+    ///   others out of the compression table.
     public mutating func append(
         _ name: Span<UInt8>, _ value: Span<UInt8>, isIndexed: Bool = true
     ) {
@@ -45,8 +45,8 @@ public struct FieldBlock: ~Copyable {
         append(name) { $0.append(decimal: decimal) }
     }
 
-    /// Appends a field whose value is what `write` appends to the buffer, which holds more than
-    /// that and is not to be read.
+    /// Appends a field whose value `write` appends to the buffer. The buffer also holds other
+    /// bytes, and must not be read.
     public mutating func append(
         _ name: StaticString, isIndexed: Bool = true, _ write: (inout ByteBuffer) -> Void
     ) {
@@ -73,9 +73,9 @@ public struct FieldBlock: ~Copyable {
     }
 
     /// Appends a request whose head is `text` in HTTP/1.1's form, as the gateway itself writes it:
-    /// the way back of ``RequestHeadText``.
+    /// the inverse of ``RequestHeadText``.
     ///
-    /// - Returns: false where `text` is no such head.
+    /// - Returns: false if `text` is no such head.
     public mutating func append(requestHead text: Span<UInt8>, scheme: StaticString) -> Bool {
         guard let lineEnd = text.lineEnd(from: 0) else { return false }
         let line = text.extracting(0..<lineEnd)
@@ -105,7 +105,7 @@ public struct FieldBlock: ~Copyable {
         case 10 where name.equalsIgnoringCase("connection"),
             17 where name.equalsIgnoringCase("transfer-encoding"):
             break
-        // What is another one with each request, or has to be kept secret, stays out of the table.
+        // Fields that differ in each request, or have to be kept secret, stay out of the table.
         case 12 where name.equalsIgnoringCase("x-request-id"),
             13 where name.equalsIgnoringCase("authorization"):
             append(name, value, isIndexed: false)
@@ -113,10 +113,10 @@ public struct FieldBlock: ~Copyable {
         }
     }
 
-    /// The longest value that may come again and so is indexed: the table has 4 KiB.
+    /// The longest value that is indexed because it may come again: the table has 4 KiB.
     private static let indexedByteCountMax = 128
 
-    /// Gives the fields to `use` in nghttp2's form, which is valid in the call.
+    /// Calls `use` with the fields in nghttp2's form, which is valid during the call.
     borrowing func withPairs(_ use: (UnsafePointer<nghttp2_nv>?, Int) -> Int32) -> Int32 {
         unsafe bytes.readable.withUnsafeBufferPointer { buffer in
             unsafe withUnsafeTemporaryAllocation(
@@ -125,7 +125,7 @@ public struct FieldBlock: ~Copyable {
                 var offset = 0
                 for index in entries.indices {
                     let entry = entries[index]
-                    // The library only reads them; its type does not say so.
+                    // The library only reads them, although its type does not say so.
                     let start = unsafe buffer.baseAddress.map {
                         unsafe UnsafeMutablePointer(mutating: $0 + offset)
                     }

@@ -6,13 +6,13 @@ public struct FieldText: ~Copyable {
     private var text = ByteBuffer()
     private var byteCount = 0
     public private(set) var fieldCount = 0
-    /// Whether the fields are beyond the limit. Anything that came after that is not in the text.
+    /// True if the fields are beyond the limit. Later fields are not in the text then.
     public private(set) var isTooLarge = false
     private let limits: FieldSectionLimits
 
     public init(limits: FieldSectionLimits) { self.limits = limits }
 
-    /// Makes ready for the next block.
+    /// Prepares for the next block.
     public mutating func reset() {
         text.clear(keepingAtMost: Self.keptByteCountMax)
         byteCount = 0
@@ -22,12 +22,12 @@ public struct FieldText: ~Copyable {
 
     private static let keptByteCountMax = 8 * 1024
 
-    /// Whether the block has grown far beyond what is read.
+    /// True if the block has grown far beyond the size that is read.
     public var isBomb: Bool { byteCount > limits.bombByteCount }
 
     /// Takes the next field.
     ///
-    /// - Returns: whether the block is still well-formed.
+    /// - Returns: true if the block is still well-formed.
     public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
         count(name, value)
         guard FieldSyntax.isRegular(name, value) else { return false }
@@ -35,7 +35,7 @@ public struct FieldText: ~Copyable {
         return true
     }
 
-    /// The lines with the empty one behind them; nothing if there is no field.
+    /// Returns the lines with the empty one behind them; nothing if there is no field.
     public mutating func finish() -> [UInt8] {
         guard fieldCount > 0 else { return [] }
         text.append("\r\n")
@@ -63,7 +63,7 @@ public struct FieldText: ~Copyable {
     /// Counts a line of the head that is not one of these.
     mutating func countLine() { fieldCount += 1 }
 
-    /// Bytes of the lines so far.
+    /// The number of bytes in the lines so far.
     var textByteCount: Int { text.count }
 }
 
@@ -71,7 +71,7 @@ public struct FieldText: ~Copyable {
 /// that one strict parser judges both.
 public struct ResponseHeadText: ~Copyable {
     private(set) var lines: FieldText
-    /// Zero until it has come.
+    /// The status; zero until it has come.
     public private(set) var status: UInt16 = 0
     private var hasContentLength = false
 
@@ -89,10 +89,10 @@ public struct ResponseHeadText: ~Copyable {
 
     /// Takes the next field.
     ///
-    /// - Returns: whether the answer is still well-formed.
+    /// - Returns: true if the answer is still well-formed.
     public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
         guard name.equals(":status") else {
-            // The status comes first, and no other pseudo-header field at all.
+            // The status comes first, and no other pseudo-header field may come at all.
             guard status > 0 else { return false }
             if name.equals("content-length") {
                 guard !hasContentLength else { return false }
@@ -107,13 +107,13 @@ public struct ResponseHeadText: ~Copyable {
             guard (0x30...0x39).contains(value[index]) else { return false }
             number = number * 10 + UInt16(value[index] - 0x30)
         }
-        // RFC 9113 section 8.6: there is nothing to switch to.
+        // RFC 9113 section 8.6: there is no other protocol to switch to.
         guard number >= 100, number != 101 else { return false }
         status = number
         return true
     }
 
-    /// The head's text; nil for a malformed answer.
+    /// Returns the text of the head; nil for a malformed answer.
     public mutating func finish() -> [UInt8]? {
         guard status > 0 else { return nil }
         var text = ByteBuffer(capacity: 512)
@@ -143,7 +143,7 @@ enum FieldSyntax {
         }
     }
 
-    /// A token without upper case letters.
+    /// True for a token without upper-case letters.
     static func isName(_ name: Span<UInt8>) -> Bool {
         guard !name.isEmpty else { return false }
         for index in name.indices {
@@ -159,7 +159,7 @@ enum FieldSyntax {
         return true
     }
 
-    /// No control but a tab, and no white space around.
+    /// True for a value without control characters except tabs, and without white space around it.
     static func isValue(_ value: Span<UInt8>) -> Bool {
         guard !value.isEmpty else { return true }
         for index in value.indices {

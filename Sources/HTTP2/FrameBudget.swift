@@ -1,13 +1,14 @@
-/// How many frames of a kind may come: `countMax` at once, and as many again in ten seconds.
+/// A budget for frames of one kind: `countMax` at once, and as many again in ten seconds.
 ///
-/// The generic cell rate algorithm: one number says when the budget will be whole again.
+/// It uses the generic cell rate algorithm: one number says when the budget will be whole again.
 struct FrameBudget {
     private let interval: UInt64
     private var wholeAt: UInt64 = 0
 
     init(countMax: Int) { interval = Self.periodNanoseconds / UInt64(max(1, countMax)) }
 
-    /// False if the budget is spent. `now`: nanoseconds of a clock that never goes back.
+    /// Spends one frame. False if the budget is used up. `now`: nanoseconds of a clock that never
+    /// goes back.
     mutating func spend(now: UInt64) -> Bool {
         let next = max(wholeAt, now) + interval
         guard next <= now + Self.periodNanoseconds else { return false }
@@ -15,7 +16,7 @@ struct FrameBudget {
         return true
     }
 
-    /// Gives back what `count` frames cost.
+    /// Gives back the cost of `count` frames.
     mutating func credit(_ count: UInt64) { wholeAt -= min(wholeAt, count * interval) }
 
     private static let periodNanoseconds: UInt64 = 10_000_000_000

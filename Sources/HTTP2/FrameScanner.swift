@@ -5,7 +5,7 @@ struct FrameHeader {
     enum Kind: UInt8 {
         case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate
         case continuation
-        /// RFC 9218 section 7.1.
+        /// PRIORITY_UPDATE (RFC 9218 section 7.1).
         case priorityUpdate = 16
     }
 
@@ -25,12 +25,12 @@ struct FrameHeader {
     }
 }
 
-/// Finds where frames begin in the bytes of a connection, however they are split: the library
-/// tells of some frames and ignores others in silence, and all of them cost.
+/// Finds the beginnings of frames in the bytes of a connection, however they are split. The library
+/// reports some frames and silently ignores others, but all of them cost time.
 struct FrameScanner {
-    /// Bytes to pass on before the next frame begins: at first those of the preface.
+    /// The number of bytes to pass on before the next frame begins: at first those of the preface.
     private(set) var remaining: Int
-    /// The beginning of a frame that has not come whole.
+    /// The beginning of a frame that has not come completely.
     private(set) var begun: [UInt8] = []
 
     static let headerByteCount = 9
@@ -40,9 +40,9 @@ struct FrameScanner {
 
     mutating func passed(_ byteCount: Int) { remaining -= byteCount }
 
-    /// Takes bytes until a frame's header is there, with the content of a PRIORITY frame.
+    /// Takes bytes until a frame's header is complete, with the content of a PRIORITY frame.
     ///
-    /// - Returns: how many bytes were taken.
+    /// - Returns: the number of bytes that were taken.
     mutating func take(_ bytes: Span<UInt8>) -> Int {
         var count = 0
         while count < bytes.count, begun.count < neededByteCount {
@@ -60,7 +60,7 @@ struct FrameScanner {
             ? count + Self.priorityByteCount : count
     }
 
-    /// The header, once it is whole.
+    /// The header, once it is complete.
     var header: FrameHeader? {
         begun.count >= neededByteCount ? FrameHeader(begun.span) : nil
     }
@@ -71,8 +71,8 @@ struct FrameScanner {
         return Int32(bitPattern: Self.word(begun.span, at: Self.headerByteCount) & 0x7FFF_FFFF)
     }
 
-    /// Hands out the bytes taken so far, until ``beginContent(of:after:)`` gets them back: a copy
-    /// of each frame's would cost memory of its own.
+    /// Hands out the bytes taken so far, until ``beginContent(of:after:)`` gets them back, because
+    /// a copy of each frame's would cost memory.
     mutating func takeBegun() -> [UInt8] {
         defer { begun = [] }
         return begun

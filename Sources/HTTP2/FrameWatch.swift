@@ -1,7 +1,7 @@
 import CNghttp2
 
-/// Counts the frames that a client sends against ``HTTP2Limits``: nghttp2 bounds some of them by
-/// itself in later versions, and none of them by a setting.
+/// Counts the frames that a client sends against ``HTTP2Limits``. Only later versions of nghttp2
+/// bound some of them by themselves, and none by a setting.
 struct FrameWatch {
     private var resets: FrameBudget
     private var pings: FrameBudget
@@ -11,7 +11,7 @@ struct FrameWatch {
     private var emptyData: FrameBudget
     private var windowUpdates: FrameBudget
     private var unknown: FrameBudget
-    /// Whether streams that are reset spend the budget for them.
+    /// True if streams that are reset spend the budget for resets.
     var countsResets = true
     private var continuationCount = 0
     private let continuationCountMax: Int
@@ -28,7 +28,7 @@ struct FrameWatch {
         continuationCountMax = limits.continuationCountMax
     }
 
-    /// A frame's header is there.
+    /// Counts a frame whose header is complete.
     mutating func began(_ header: FrameHeader, now: UInt64) -> HTTP2Fault? {
         switch header.kind {
         case .data:
@@ -51,7 +51,7 @@ struct FrameWatch {
         }
     }
 
-    /// A whole DATA frame: one of padding alone is as empty as one of nothing.
+    /// Counts a complete DATA frame: one of padding alone counts as empty.
     mutating func received(_ data: nghttp2_data, now: UInt64) -> HTTP2Fault? {
         guard data.hd.length > 0, data.hd.length <= data.padlen, !data.hd.endsStream else {
             return nil
@@ -59,7 +59,7 @@ struct FrameWatch {
         return emptyData.spend(now: now) ? nil : .emptyDataFlood
     }
 
-    /// A stream was reset, by the client or by us for what the client did.
+    /// Counts a stream that was reset, by the client or by the gateway for a fault of the client.
     mutating func wasReset(now: UInt64) -> HTTP2Fault? {
         !countsResets || resets.spend(now: now) ? nil : .resetFlood
     }

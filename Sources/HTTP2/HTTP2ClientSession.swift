@@ -3,25 +3,25 @@ import CNghttp2
 
 /// The bounds of one HTTP/2 connection to a server, each with its reason.
 public struct HTTP2ClientLimits: Hashable, Sendable {
-    /// Requests under way on one connection: more than so many gain nothing from sharing one.
-    /// The server's own bound holds beside it.
+    /// The most requests under way on one connection: more gain nothing from sharing one. The
+    /// server's own bound holds beside it.
     public var concurrentStreamCountMax = 100
-    /// Body bytes that a server may have under way on one stream: what is held for a client that
-    /// does not take them.
+    /// The body bytes that a server may have under way on one stream: the bytes that are held for a
+    /// client that does not take them.
     public var streamWindowByteCount = 256 * 1024
     /// The receive window of all streams together, large enough to keep a fast network busy. A
     /// client that takes nothing holds up only its own stream.
     public var connectionWindowByteCount = 4 * 1024 * 1024
-    /// CONTINUATION frames of one header block: a head within its limit needs a few.
+    /// The most CONTINUATION frames of one header block: a head within its limit needs a few.
     public static let continuationCountMax = 16
-    /// Answers to PING and SETTINGS that wait because the server does not read.
+    /// The most answers to PING and SETTINGS that wait because the server does not read.
     public static let unsentAckCountMax = 1000
 
     public init() {}
 }
 
-/// A client's side of one HTTP/2 connection. The server is the operator's own: its frames are not
-/// counted, but nothing that it sends makes us hold more than the limits say.
+/// A client's side of one HTTP/2 connection. The server belongs to the operator, so its frames are
+/// not counted, but nothing that it sends makes the gateway hold more than the limits say.
 @safe
 public final class HTTP2ClientSession: HTTP2Endpoint {
     private let limits: HTTP2ClientLimits
@@ -30,7 +30,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
     /// The server takes no more requests (RFC 9113 section 6.8).
     public private(set) var isGoingAway = false
 
-    /// - Parameter storage: lends the buffers while they hold something.
+    /// - Parameter storage: lends the buffers while they are in use.
     public init(
         limits: HTTP2ClientLimits, fieldSection: FieldSectionLimits, storage: StoragePool? = nil
     ) {
@@ -52,7 +52,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
             ], connectionWindowByteCount: limits.connectionWindowByteCount)
     }
 
-    /// Takes what the socket gave.
+    /// Takes bytes from the socket.
     public func receive(_ bytes: Span<UInt8>) {
         guard fault == nil else { return }
         pass(bytes)
@@ -60,7 +60,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
 
     // MARK: requests
 
-    /// How many requests may be in flight at once, by the server's limit and by ours.
+    /// The number of requests that may be in flight at once, by the server's limit and by ours.
     public var streamCountMax: Int {
         guard hasSettings else { return limits.concurrentStreamCountMax }
         let remote = unsafe nghttp2_session_get_remote_settings(
@@ -70,15 +70,15 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
 
     public var streamCount: Int { streams.count }
 
-    /// Whether one more request can begin: the server takes more, and there are numbers left.
+    /// True if one more request can begin: the server accepts more, and there are stream ids left.
     public var takesRequests: Bool {
         unsafe fault == nil && !isGoingAway
             && nghttp2_session_check_request_allowed(library) == 1
     }
 
-    /// Sends ``fields`` as the head of a request, without content as the whole of it.
+    /// Sends ``fields`` as the head of a request; without content they are all of it.
     ///
-    /// - Returns: its stream; nil where the connection takes no more.
+    /// - Returns: its stream; nil if the connection accepts no more.
     public func submitRequest(hasContent: Bool) -> Int32? {
         defer { fields.clear() }
         guard takesRequests else { return nil }
@@ -98,12 +98,12 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
         return id
     }
 
-    /// Whether no byte of the request can have left.
+    /// True if no byte of the request can have left.
     public func isUnsent(_ stream: Int32) -> Bool {
         !isFrameUntold && streams[stream]?.isHeadFramed == false
     }
 
-    /// Asks whether the server is still there: `pingAcknowledged` is its answer.
+    /// Asks if the server is still there: the answer is `pingAcknowledged`.
     public func ping() {
         let flags = UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue)
         _ = unsafe nghttp2_submit_ping(library, flags, nil)
@@ -117,12 +117,12 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
         submitReset(stream, NGHTTP2_CANCEL)
     }
 
-    /// Ends the connection in good order once nothing is under way.
+    /// Ends the connection in good order once no request is under way.
     public func close() {
         _ = unsafe nghttp2_session_terminate_session(library, NGHTTP2_NO_ERROR.rawValue)
     }
 
-    // MARK: what the library's callbacks tell
+    // MARK: callbacks of the library
 
     override func headersBegan(_ frame: nghttp2_frame) -> Int32 {
         isInHeaderBlock = true
@@ -205,7 +205,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
         let header = unsafe frame.hd
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue: streams[header.stream_id]?.isHeadFramed = true
-        // What the library or we found wrong with the answer.
+        // The library or the gateway has found a fault in the answer.
         case NGHTTP2_RST_STREAM.rawValue: streams[header.stream_id]?.isResetByGateway = true
         default: break
         }

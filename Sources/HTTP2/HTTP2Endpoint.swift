@@ -2,10 +2,10 @@ public import Bytes
 import CNghttp2
 
 /// The part of an HTTP/2 connection that both sides have in common, by nghttp2's memory interface:
-/// bytes in, events out; heads and content in, bytes out. It knows no socket and has no clock.
+/// bytes in, events out; heads and content in, bytes out. It has no socket and no clock.
 ///
 /// nghttp2 must not be entered again from its callbacks. So these only record, and ``takeEvent()``
-/// returns what they found once bytes were taken or frames made.
+/// returns the events once bytes were taken or frames made.
 @safe
 public class HTTP2Endpoint {
     let library: OpaquePointer
@@ -16,9 +16,9 @@ public class HTTP2Endpoint {
     var output: ByteBuffer
     /// The fields of the next head or trailers to be submitted.
     public var fields = FieldBlock()
-    /// Why the connection must end; frames that came after that are not looked at.
+    /// The reason why the connection must end. Later frames are not read.
     public internal(set) var fault: HTTP2Fault?
-    /// A header block has begun and has not ended.
+    /// True while a header block has begun and has not ended.
     public internal(set) var isInHeaderBlock = false
 
     var events: [HTTP2Event] = []
@@ -27,16 +27,16 @@ public class HTTP2Endpoint {
     /// The stream whose header block is being read.
     var headStream: Int32 = 0
     var trailerText: FieldText
-    /// Nanoseconds, as the caller gave it last.
+    /// The time in nanoseconds that the caller passed last.
     var now: UInt64 = 0
     private var outputByteCountMax = 0
-    /// The library has not yet been asked for what follows the last frame, and so has not told that
-    /// it was sent.
+    /// True if the library has not been asked yet for the frame that follows the last one, and so
+    /// has not reported that the last was sent.
     private(set) var isFrameUntold = false
 
     /// - Parameters:
-    ///   - storage: lends the buffers while they hold something.
-    ///   - make: makes the session of the side that it is, with the options of both.
+    ///   - storage: lends the buffers while they are in use.
+    ///   - make: makes the session of its side, with the options of both.
     init(
         fieldSection: FieldSectionLimits, continuationCountMax: Int, unsentAckCountMax: Int,
         storage: StoragePool?, now: UInt64,
@@ -52,13 +52,13 @@ public class HTTP2Endpoint {
         guard unsafe nghttp2_option_new(&options) == 0, let options = unsafe options else {
             fatalError("out of memory")
         }
-        // What has been taken is given back by us: ``takeBody(stream:byteCount:_:)``.
+        // We give the window back ourselves: ``takeBody(stream:byteCount:_:)``.
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
         unsafe nghttp2_option_set_max_outbound_ack(options, unsentAckCountMax)
-        // A head beyond it would be thrown away without a word.
+        // A larger head would be thrown away silently.
         unsafe nghttp2_option_set_max_send_header_block_length(options, Self.headByteCountMax)
-        // Debian's 1.52 has bounds of later versions for these two: ours decide.
+        // Debian's 1.52 has the bounds of later versions for these two, so ours decide.
         unsafe nghttp2_option_set_max_continuations(options, continuationCountMax + 1)
         unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
         // The session keeps a copy.
@@ -93,7 +93,7 @@ public class HTTP2Endpoint {
         _ = unsafe nghttp2_session_set_local_window_size(library, flags, 0, window)
     }
 
-    // MARK: what the library's callbacks tell
+    // MARK: callbacks of the library
 
     func headersBegan(_ frame: nghttp2_frame) -> Int32 { 0 }
 
@@ -103,7 +103,8 @@ public class HTTP2Endpoint {
 
     func frameReceived(_ frame: nghttp2_frame) -> Int32 { 0 }
 
-    /// The library found a frame wrong, and has its answer ready. `code`: one of `nghttp2_error`.
+    /// The library found a fault in a frame, and has its answer ready. `code`: one of
+    /// `nghttp2_error`.
     func frameRefused(_ code: Int32) -> Int32 { 0 }
 
     func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 { 0 }
@@ -112,7 +113,7 @@ public class HTTP2Endpoint {
 
     func frameNotSent(_ frame: nghttp2_frame) -> Int32 { 0 }
 
-    /// Has nghttp2 stop reading at once: what comes after is not looked at.
+    /// Has nghttp2 stop reading at once: later bytes are not read.
     func stop(_ fault: HTTP2Fault) -> Int32 {
         end(fault)
         return NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
@@ -140,9 +141,9 @@ public class HTTP2Endpoint {
         return events[nextEvent]
     }
 
-    /// Gives the bytes of a `body` event to `use`; then the peer may send as many again, on this
-    /// stream unless `use` has a reason to wait (``giveWindow(stream:byteCount:)``) or the request
-    /// has been answered, and on others in any case.
+    /// Calls `use` with the bytes of a `body` event. Then the peer may send as many again: on this
+    /// stream, unless `use` has a reason to wait (``giveWindow(stream:byteCount:)``) or the request
+    /// has been answered; on other streams in any case.
     public func takeBody<Result>(
         stream: Int32, byteCount: Int, _ use: (Span<UInt8>) -> (Result, keepsWindow: Bool)
     ) -> Result {
@@ -159,12 +160,12 @@ public class HTTP2Endpoint {
         return result
     }
 
-    /// Lets the peer send as many bytes as were kept from it on this stream.
+    /// Lets the peer send as many bytes as were held back from it on this stream.
     public func giveWindow(stream: Int32, byteCount: Int) {
         _ = unsafe nghttp2_session_consume_stream(library, stream, byteCount)
     }
 
-    /// Ends the connection with GOAWAY; the first fault is the one that is told.
+    /// Ends the connection with GOAWAY. The first fault is the one that is reported.
     public func end(_ fault: HTTP2Fault) {
         guard self.fault == nil else { return }
         self.fault = fault
@@ -179,9 +180,9 @@ public class HTTP2Endpoint {
         _ = unsafe nghttp2_session_terminate_session(library, code.rawValue)
     }
 
-    /// Notes a fault that the library found by itself, by the code that it has told the peer.
+    /// Notes a fault that the library found by itself, by the code that it has sent to the peer.
     func noteFault(_ code: UInt32) {
-        // A fault of the library's own is none of the peer's.
+        // A fault of the library itself is not the peer's.
         guard fault == nil, code != NGHTTP2_NO_ERROR.rawValue,
             code != NGHTTP2_INTERNAL_ERROR.rawValue
         else { return }
@@ -195,7 +196,7 @@ public class HTTP2Endpoint {
 
     // MARK: bytes out
 
-    /// Makes frames of what was submitted until about `byteCountMax` bytes wait for the socket.
+    /// Makes frames of the submitted data until about `byteCountMax` bytes wait for the socket.
     public func fill(atMost byteCountMax: Int) {
         outputByteCountMax = byteCountMax
         while output.count < byteCountMax {
@@ -210,12 +211,12 @@ public class HTTP2Endpoint {
     var isOutputFull: Bool { output.count >= outputByteCountMax }
 
     public var hasOutput: Bool { !output.isEmpty }
-    /// The bytes that wait for the socket.
+    /// The number of bytes that wait for the socket.
     public var outputByteCount: Int { output.count }
 
-    /// Gives the bytes that wait for the socket to `use`.
+    /// Calls `use` with the bytes that wait for the socket.
     public func withOutput<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
-        // Taken out for the call: a view into a property of ours could outlive its access.
+        // Taken out for the call, because a view into a property could outlive its access.
         var taken = ByteBuffer()
         swap(&taken, &output)
         defer { swap(&taken, &output) }
@@ -224,10 +225,10 @@ public class HTTP2Endpoint {
 
     public func outputWasSent(_ byteCount: Int) { output.consume(byteCount) }
 
-    /// Whether there is something to make frames of.
+    /// True if there is data to make frames of.
     public var wantsWriting: Bool { unsafe nghttp2_session_want_write(library) != 0 }
 
-    /// Whether nothing more will be read or written: the connection can close.
+    /// True if nothing more will be read or written, so that the connection can close.
     public var isFinished: Bool {
         unsafe nghttp2_session_want_read(library) == 0
             && nghttp2_session_want_write(library) == 0
@@ -235,7 +236,7 @@ public class HTTP2Endpoint {
 
     // MARK: content
 
-    /// False once the stream is gone: what is submitted for it is thrown away.
+    /// False once the stream is gone: data submitted for it is thrown away.
     public func isOpen(_ stream: Int32) -> Bool { streams[stream] != nil }
 
     /// Appends content that follows a head. It is sent as the peer's windows allow.
@@ -245,8 +246,8 @@ public class HTTP2Endpoint {
         contentWasAppended(bytes.count, stream: stream)
     }
 
-    /// Appends the first bytes of `buffer`, which are taken out of it; with its storage if they
-    /// fill much of it and nothing else waits.
+    /// Appends the first bytes of `buffer`, which are taken out of it; together with its storage if
+    /// they fill much of it and nothing else waits.
     public func append(_ byteCount: Int, outOf buffer: inout ByteBuffer, stream: Int32) {
         guard let open = streams[stream], !open.isEnded else { return buffer.consume(byteCount) }
         open.takeContent(byteCount, outOf: &buffer, storage: storage)
@@ -258,15 +259,15 @@ public class HTTP2Endpoint {
         _ = unsafe nghttp2_session_resume_data(library, stream)
     }
 
-    /// Content bytes that wait for the peer: of one stream, and of all together, answers' heads
-    /// among them.
+    /// The number of content bytes that wait for the peer: of one stream, and of all together,
+    /// including the heads of answers.
     public func waitingByteCount(stream: Int32) -> Int { streams[stream]?.content.count ?? 0 }
     public internal(set) var waitingByteCount = 0
 
-    /// Content bytes of a stream that were made into frames.
+    /// The number of content bytes of a stream that were made into frames.
     public func framedByteCount(stream: Int32) -> Int { streams[stream]?.framedByteCount ?? 0 }
 
-    /// The content is complete; with `hasTrailers` ``fields`` follow it.
+    /// Ends the content; with `hasTrailers` ``fields`` follow it.
     public func endContent(stream: Int32, hasTrailers: Bool = false) {
         defer { fields.clear() }
         guard let open = streams[stream], !open.isEnded else { return }
@@ -283,7 +284,7 @@ public class HTTP2Endpoint {
             library, UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue)
     }
 
-    /// Gives storage back while nothing is under way.
+    /// Gives storage back if nothing is under way.
     public func releaseStorage() {
         if received.isEmpty { received.release() }
         if output.isEmpty { output.release() }
@@ -294,7 +295,7 @@ public class HTTP2Endpoint {
     }
 }
 
-/// The callbacks of either side. They record, and submit at most; none enters nghttp2's loops
+/// The callbacks of either side. They record, and at most submit; none enters nghttp2's loops
 /// again.
 extension HTTP2Endpoint {
     func dataReceived(_ id: Int32, _ bytes: Span<UInt8>) -> Int32 {
@@ -309,7 +310,8 @@ extension HTTP2Endpoint {
         return fieldTaken(isWell: isWell, isBomb: trailerText.isBomb)
     }
 
-    /// Resets the stream of a malformed header block, and ends the connection for an endless one.
+    /// Continues after a field, resets the stream of a malformed header block, or ends the
+    /// connection for an endless one.
     func fieldTaken(isWell: Bool, isBomb: Bool) -> Int32 {
         if isBomb { return stop(.headerBomb) }
         guard !isWell else { return 0 }
@@ -324,7 +326,7 @@ extension HTTP2Endpoint {
         if !bytes.isEmpty { events.append(.trailers(stream: id, bytes: bytes)) }
     }
 
-    /// How much content the next DATA frame of a stream carries, and what that means.
+    /// The number of content bytes in the next DATA frame of a stream, and the flags of the frame.
     func contentIsWanted(_ id: Int32, atMost count: Int) -> (Int, UInt32) {
         guard let stream = streams[id] else {
             return (Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue), 0)

@@ -1,24 +1,25 @@
 public import Bytes
 import CNghttp2
 
-/// A server's side of one HTTP/2 connection: what clients send is bounded by ``HTTP2Limits``.
+/// A server's side of one HTTP/2 connection. ``HTTP2Limits`` bound the frames of clients.
 @safe
 public final class HTTP2Session: HTTP2Endpoint {
-    /// RFC 9113 section 3.4.
+    /// The preface of clients (RFC 9113 section 3.4).
     public static let clientPreface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    /// Header blocks that have begun: of heads and of trailer sections.
+    /// The number of header blocks that have begun: of heads and of trailer sections.
     public private(set) var headerBlockCount = 0
     var recent = RecentStreams()
     var watch: FrameWatch
     private var scanner = FrameScanner(prefaceByteCount: clientPreface.count)
     var head: RequestHeadText
-    /// SETTINGS have changed the windows of all streams, and what nghttp2 made of it is not sent.
+    /// True if SETTINGS have changed the windows of all streams, and nghttp2's response is not
+    /// sent.
     private var hasWindowChanged = false
     /// The highest stream that the client has opened.
     var lastStream: Int32 = 0
 
-    /// - Parameter storage: lends the buffers while they hold something.
+    /// - Parameter storage: lends the buffers while they are in use.
     public init(
         limits: HTTP2Limits, fieldSection: FieldSectionLimits, storage: StoragePool? = nil,
         now: UInt64
@@ -37,13 +38,13 @@ public final class HTTP2Session: HTTP2Endpoint {
                 (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.concurrentStreamCountMax),
                 (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindowByteCount),
                 (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, fieldSection.byteCountMax),
-                // RFC 9218: the tree of RFC 7540 is not kept.
+                // RFC 9218: the priority tree of RFC 7540 is not kept.
                 (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
             ], connectionWindowByteCount: limits.connectionWindowByteCount)
     }
 
-    /// Whether streams that are reset spend the budget for them: not where one client carries the
-    /// requests of many, of which each may be given up.
+    /// True if streams that are reset spend the budget for resets. Not if one client carries the
+    /// requests of many, each of which may be given up.
     public var countsResets: Bool {
         get { watch.countsResets }
         set { watch.countsResets = newValue }
@@ -51,7 +52,7 @@ public final class HTTP2Session: HTTP2Endpoint {
 
     // MARK: bytes in
 
-    /// Takes what the socket gave. `now`: nanoseconds of a clock that never goes back.
+    /// Takes bytes from the socket. `now`: nanoseconds of a clock that never goes back.
     public func receive(_ bytes: Span<UInt8>, now: UInt64) {
         self.now = now
         var offset = 0
@@ -72,15 +73,15 @@ public final class HTTP2Session: HTTP2Endpoint {
         }
     }
 
-    /// The fault of a frame, found before its content is looked at.
+    /// The fault of a frame, found before its content is read.
     private func judge(_ header: FrameHeader) -> HTTP2Fault? {
         let id = header.stream
-        // Whether it counts depends on its code, which is not there yet.
+        // Whether it counts depends on its code, which has not come yet.
         if header.kind == .reset, streams[id]?.isAnswered == true { return nil }
         if let fault = watch.began(header, now: now) { return fault }
         switch header.kind {
         case .priority:
-            // nghttp2 ignores these. RFC 7540 section 5.3.1 has it that none depends on itself.
+            // nghttp2 ignores these. By RFC 7540 section 5.3.1 none depends on itself.
             return id == 0 || scanner.dependency == id ? .protocolError : nil
         case .headers, .data:
             guard id > 0, id <= lastStream, streams[id] == nil else { return nil }
@@ -88,8 +89,8 @@ public final class HTTP2Session: HTTP2Endpoint {
             switch recent.wasResetByUs(id) {
             case true: return nil
             case false: return .streamClosed
-            // An identifier below one that was used opens no stream (section 5.1.1). DATA may
-            // belong to one that was refused.
+            // An id below one that was used opens no stream (section 5.1.1). DATA may belong to a
+            // stream that was refused.
             case nil: return header.kind == .headers ? .protocolError : nil
             }
         default: return nil
@@ -108,14 +109,14 @@ public final class HTTP2Session: HTTP2Endpoint {
         fields.clear()
     }
 
-    /// Whether the client takes a head as large as ``fields``, as far as it has said.
+    /// True if the client accepts a head as large as ``fields``, as far as it has said.
     public var takesFields: Bool {
         let limit = unsafe nghttp2_session_get_remote_settings(
             library, NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE)
         return fields.listByteCount <= Int(limit)
     }
 
-    /// Sends ``fields`` as the answer's head. Without content that is the whole answer.
+    /// Sends ``fields`` as the answer's head. Without content they are the whole answer.
     public func submitHead(stream: Int32, hasContent: Bool) {
         defer { fields.clear() }
         guard let open = streams[stream] else { return }
@@ -155,15 +156,15 @@ public final class HTTP2Session: HTTP2Endpoint {
 
     // MARK: the end of the connection
 
-    /// Says that an end is near; requests that are under way are still served. The client's answer
-    /// to a PING behind it tells that it knows (RFC 9113 section 6.8).
+    /// Announces the end; requests under way are still served. The client's answer to the PING that
+    /// follows shows that it knows (RFC 9113 section 6.8).
     public func announceEnd() {
         let flags = UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue)
         _ = unsafe nghttp2_submit_shutdown_notice(library)
         _ = unsafe nghttp2_submit_ping(library, flags, nil)
     }
 
-    /// Takes no more requests; those that were taken are answered.
+    /// Accepts no more requests; those that were accepted are answered.
     public func refuseNewStreams() {
         let flags = UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue)
         let last = unsafe nghttp2_session_get_last_proc_stream_id(library)
@@ -171,7 +172,7 @@ public final class HTTP2Session: HTTP2Endpoint {
             library, flags, last, NGHTTP2_NO_ERROR.rawValue, nil, 0)
     }
 
-    // MARK: what the library's callbacks tell
+    // MARK: callbacks of the library
 
     override func headersBegan(_ frame: nghttp2_frame) -> Int32 {
         let header = unsafe frame.hd
@@ -226,7 +227,8 @@ public final class HTTP2Session: HTTP2Endpoint {
         return 0
     }
 
-    /// A client that has its answer may leave out the rest of its request: nothing is thrown away.
+    /// A client that has its answer may leave out the rest of its request, because no work is lost
+    /// by it.
     private func resetAnswered(_ code: UInt32) -> HTTP2Fault? {
         guard code != NGHTTP2_NO_ERROR.rawValue, code != NGHTTP2_CANCEL.rawValue else {
             return nil
@@ -240,8 +242,8 @@ public final class HTTP2Session: HTTP2Endpoint {
             .contains { $0.settings_id == name }
     }
 
-    /// A stream beyond those that may be open spends the budget for resets as it comes. Its reset
-    /// may wait for long behind what the client does not read, and takes memory meanwhile.
+    /// A stream beyond the allowed number spends the budget for resets when it comes. Its reset may
+    /// wait for long behind data that the client does not read, and takes memory meanwhile.
     override func frameRefused(_ code: Int32) -> Int32 {
         guard code == NGHTTP2_ERR_REFUSED_STREAM.rawValue, let fault = watch.wasReset(now: now)
         else { return 0 }
@@ -285,12 +287,12 @@ public final class HTTP2Session: HTTP2Endpoint {
         case NGHTTP2_RST_STREAM.rawValue:
             recent.append(id, wasResetByUs: true)
             let code = unsafe frame.rst_stream.error_code
-            // Those that are refused have been counted as they came.
+            // Refused streams were counted when they came.
             guard code != NGHTTP2_NO_ERROR.rawValue, code != NGHTTP2_REFUSED_STREAM.rawValue,
                 streams[id]?.isResetByGateway != true
             else { return 0 }
-            // nghttp2 resets the stream whose window SETTINGS have made too large; RFC 9113 section
-            // 6.9.2 has it that the connection ends.
+            // nghttp2 resets the stream whose window SETTINGS have made too large; by RFC 9113
+            // section 6.9.2 the connection must end.
             if code == NGHTTP2_FLOW_CONTROL_ERROR.rawValue, hasWindowChanged { end(.flowControl) }
             if let fault = watch.wasReset(now: now) { end(fault) }
         case NGHTTP2_DATA.rawValue, NGHTTP2_HEADERS.rawValue:

@@ -3,8 +3,8 @@ import Bytes
 /// Makes the head of an HTTP/1.1 request out of an HTTP/2 header block (RFC 9113 section 8.3.1), so
 /// that one strict parser judges both.
 ///
-/// What could end a line or a word of that head early, or means something to HTTP/1.1 alone, makes
-/// the request malformed here (RFC 9113 section 8.1.1): nothing of it reaches the parser.
+/// Bytes that could end a line or a word of that head early, or that only mean something to
+/// HTTP/1.1, make the request malformed here (RFC 9113 section 8.1.1): they never reach the parser.
 public struct RequestHeadText: ~Copyable {
     private enum Pseudo: Int, CaseIterable {
         case method, scheme, authority, path
@@ -17,15 +17,15 @@ public struct RequestHeadText: ~Copyable {
     private var host: Range<Int>?
     private var hasContentLength = false
     private var hasRegular = false
-    /// Whether the head is beyond the limit. Anything that came after that is not in the text.
+    /// True if the head is beyond the limit. Later fields are not in the text then.
     public var isTooLarge: Bool { lines.isTooLarge }
 
     public init(limits: FieldSectionLimits) { lines = FieldText(limits: limits) }
 
-    /// Storage that is kept for the next head.
+    /// The storage that is kept for the next head.
     private static let keptByteCountMax = 8 * 1024
 
-    /// Makes ready for the next header block.
+    /// Prepares for the next header block.
     public mutating func reset() {
         pseudo.clear(keepingAtMost: Self.keptByteCountMax)
         lines.reset()
@@ -36,12 +36,12 @@ public struct RequestHeadText: ~Copyable {
         hasRegular = false
     }
 
-    /// Whether the block has grown far beyond what is answered.
+    /// True if the block has grown far beyond the size that is answered.
     public var isBomb: Bool { lines.isBomb }
 
     /// Takes the next field.
     ///
-    /// - Returns: whether the request is still well-formed.
+    /// - Returns: true if the request is still well-formed.
     public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
         lines.count(name, value)
         guard !name.isEmpty else { return false }
@@ -89,10 +89,10 @@ public struct RequestHeadText: ~Copyable {
         return true
     }
 
-    /// The head's text; nil for a malformed request.
+    /// Returns the text of the head; nil for a malformed request.
     ///
-    /// - Parameter hasBody: whether DATA follows. Where no `content-length` says how much, the head
-    ///   says `Transfer-Encoding: chunked`, which stands for a length that is not known yet.
+    /// - Parameter hasBody: true if DATA follows. Without a `content-length`, the head then says
+    ///   `Transfer-Encoding: chunked`, which stands for a length that is not known yet.
     public mutating func finish(hasBody: Bool) -> [UInt8]? {
         let isConnect = place(.method).map { pseudo.readable.extracting($0).equals("CONNECT") }
         guard let method = place(.method), !method.isEmpty else { return isTooLarge ? [] : nil }
@@ -100,7 +100,8 @@ public struct RequestHeadText: ~Copyable {
         text.append(pseudo.readable.extracting(method))
         text.append(" ")
         if isConnect == true {
-            // Refused by its name (RFC 9110 section 9.3.6); an authority is not a target here.
+            // CONNECT is refused by its name (RFC 9110 section 9.3.6), so its authority is not used
+            // as a target.
             text.append("* HTTP/1.1\r\n\r\n")
             return text.readable.array
         }
@@ -127,8 +128,8 @@ public struct RequestHeadText: ~Copyable {
 
     private func place(_ kind: Pseudo) -> Range<Int>? { places[kind.rawValue] }
 
-    /// False if `:authority` and `host` name two (RFC 9113 section 8.3.1). Where neither is there
-    /// the parser refuses.
+    /// Appends the host. False if `:authority` and `host` differ (RFC 9113 section 8.3.1). If
+    /// neither is there, the parser refuses the request.
     private mutating func appendHost(to text: inout ByteBuffer) -> Bool {
         guard let authority = place(.authority) ?? host else { return true }
         if let host {
@@ -144,7 +145,7 @@ public struct RequestHeadText: ~Copyable {
         return true
     }
 
-    /// Whether `:path` holds a path or `*`, and no absolute form (RFC 9113 section 8.3.1).
+    /// True if `:path` holds a path or `*`, and not an absolute form (RFC 9113 section 8.3.1).
     private func isPath(_ place: Range<Int>) -> Bool {
         let path = pseudo.readable.extracting(place)
         guard !path.isEmpty else { return false }
@@ -158,7 +159,8 @@ public struct RequestHeadText: ~Copyable {
 
     // MARK: bytes
 
-    /// Visible ASCII alone: what stands between the spaces of a request line, or for a host.
+    /// True for visible ASCII alone, as it stands between the spaces of a request line, or for a
+    /// host.
     private static func isWord(_ value: Span<UInt8>) -> Bool {
         for index in value.indices {
             guard value[index] > 0x20, value[index] < 0x7F else { return false }

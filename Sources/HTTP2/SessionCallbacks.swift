@@ -1,9 +1,9 @@
 import Bytes
 import CNghttp2
 
-/// nghttp2's calls, handed on to the endpoint whose user data they carry.
+/// nghttp2's callbacks, which call the endpoint in their user data.
 enum SessionCallbacks {
-    /// The callbacks, made once: sessions copy them.
+    /// The callbacks, made once because sessions copy them.
     nonisolated(unsafe) static let table: OpaquePointer = unsafe make()
 
     private static func make() -> OpaquePointer {
@@ -40,7 +40,7 @@ enum SessionCallbacks {
                     frame.pointee, view(name, nameCount), view(value, valueCount))
             }
         }
-        // Left alone nghttp2 would drop the field and go on with the rest.
+        // Without this nghttp2 would drop the field and go on with the rest.
         unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(table) {
             _, _, _, _, _, _, _, _ in NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
@@ -76,7 +76,7 @@ enum SessionCallbacks {
 @_lifetime(immortal)
 private func view(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Span<UInt8> {
     guard let start = unsafe start, count > 0 else { return Span() }
-    // Valid until the callback that has it returns; none keeps it.
+    // Valid until the callback ends; none keeps it.
     let span = unsafe Span(_unsafeStart: start, count: count)
     return unsafe _overrideLifetime(span, borrowing: ())
 }

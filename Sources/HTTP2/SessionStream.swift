@@ -1,34 +1,35 @@
 import Bytes
 
-/// One open stream as its session holds it.
+/// One open stream in its session.
 final class SessionStream {
-    /// The bytes of a response's head that have not been made into frames.
+    /// The number of bytes of a response's head that have not been made into frames.
     var headByteCount = 0
     /// The bytes to send after the head, waiting for room in the peer's windows.
     private(set) var content = ByteBuffer()
     var trailers = FieldBlock()
     var hasTrailers = false
     var hasHead = false
-    /// Whether the peer has ended its side.
+    /// True if the peer has ended its side.
     var isRemoteEnded = false
-    /// Our content is complete.
+    /// True if our content is complete.
     var isEnded = false
-    /// The answer has been made into frames whole.
+    /// True if the complete answer has been made into frames.
     var isAnswered = false
-    /// Ended by us, of our own accord towards a client, for a fault in the answer towards a server.
+    /// True if the gateway has reset the stream: towards a client by its own decision, towards a
+    /// server for a fault in the answer.
     var isResetByGateway = false
     /// The client does not wait for the answer.
     var isCancelled = false
-    /// The request's head is on its way.
+    /// True if the request's head is on its way.
     var isHeadFramed = false
-    /// Content bytes framed so far: tells whether the client takes any.
+    /// The number of content bytes framed so far, which shows if the client takes any.
     private(set) var framedByteCount = 0
 
-    /// Storage that a stream keeps while nothing waits.
+    /// The storage that a stream keeps while no content waits.
     private static let keptByteCountMax = 4 * 1024
 
-    /// Large pieces lie in storage that is lent. Small ones, of which slow clients may have one for
-    /// each stream, take no more than they need.
+    /// Appends content. Large pieces use lent storage. Small ones, of which slow clients may have
+    /// one for each stream, take no more memory than they need.
     func appendContent(_ bytes: Span<UInt8>, storage: StoragePool?) {
         if content.capacity == 0 {
             content = ByteBuffer(pool: bytes.count > Self.keptByteCountMax ? storage : nil)
@@ -36,8 +37,8 @@ final class SessionStream {
         content.append(bytes)
     }
 
-    /// Storage changes hands only where half of it is full: a client that reads nothing holds no
-    /// more than twice what it may have waiting.
+    /// Takes content out of a buffer. The storage moves with it only if half of it is full, so that
+    /// a client that reads nothing holds no more than twice the bytes that may wait for it.
     func takeContent(_ byteCount: Int, outOf buffer: inout ByteBuffer, storage: StoragePool?) {
         if content.isEmpty, byteCount == buffer.count, byteCount * 2 >= buffer.capacity {
             content = ByteBuffer(pool: storage)
@@ -55,7 +56,8 @@ final class SessionStream {
     }
 }
 
-/// The streams of the recent past: which frames may still come for them (RFC 9113 section 5.1).
+/// The streams of the recent past, which decide if further frames may come for them (RFC 9113
+/// section 5.1).
 struct RecentStreams {
     private var ids: [Int32] = []
     private var resets: [Bool] = []
@@ -63,7 +65,7 @@ struct RecentStreams {
     private var highest: Int32 = 0
 
     mutating func append(_ id: Int32, wasResetByUs: Bool) {
-        // Most streams end in the order in which they began: no list holds the newest.
+        // Most streams end in the order in which they began, so no list is needed for the newest.
         let isNewest = id > highest
         highest = max(highest, id)
         if !isNewest, let index = ids.firstIndex(of: id) {
@@ -78,7 +80,7 @@ struct RecentStreams {
         }
     }
 
-    /// Whether the gateway reset the stream, or nil if it was never open, or too long ago.
+    /// True if the gateway reset the stream; nil if the stream was never open, or too long ago.
     func wasResetByUs(_ id: Int32) -> Bool? {
         ids.firstIndex(of: id).map { resets[$0] }
     }

@@ -1,11 +1,10 @@
 /// Values of the open streams of one connection, by stream id.
 ///
-/// A request looks its stream up some fifteen times, at a fifth of what `Dictionary` takes. Ids of
-/// one side follow each other, so that each has a place of its own as a rule. A peer may choose ids
-/// that share one. A look-up then goes through the streams that are open, whose number has its
-/// bound.
+/// A request looks its stream up some fifteen times, at a fifth of the time of `Dictionary`. Ids of
+/// one side follow each other, so that each usually has a place of its own. A peer may choose ids
+/// that share one; a look-up then goes through the open streams, whose number is bounded.
 public struct StreamTable<Stream> {
-    /// Zero where a place is free. Half of the places are, at least.
+    /// The ids; zero for a free place. At least half of the places are free.
     private var ids: [Int32] = []
     private var values: [Stream?] = []
     public private(set) var count = 0
@@ -14,7 +13,7 @@ public struct StreamTable<Stream> {
 
     public var isEmpty: Bool { count == 0 }
 
-    /// Everything that is in the table, in no order.
+    /// All values in the table, in no order.
     public var streams: [Stream] { values.compactMap(\.self) }
 
     /// - Parameter id: positive, as the ids of streams are.
@@ -33,12 +32,12 @@ public struct StreamTable<Stream> {
         }
     }
 
-    /// Removes a stream, and returns what was there.
+    /// Removes a stream, and returns its value.
     @discardableResult
     public mutating func remove(_ id: Int32) -> Stream? {
         guard var free = place(of: id) else { return nil }
         let removed = values[free]
-        // What stands behind it and did not find its own place free moves up.
+        // An entry behind it that did not find its own place free moves up.
         var next = follower(of: free)
         while ids[next] != 0 {
             let isBehind = (next &- home(ids[next])) & mask >= (next &- free) & mask
@@ -61,7 +60,7 @@ public struct StreamTable<Stream> {
 
     private var mask: Int { ids.count &- 1 }
 
-    /// Ids of one side are two apart.
+    /// The place of an id. The ids of one side are two apart.
     private func home(_ id: Int32) -> Int { Int(id &>> 1) & mask }
 
     private func follower(of place: Int) -> Int { (place &+ 1) & mask }

@@ -6,7 +6,7 @@ import Crypto
 struct CertificateStack: ~Copyable {
     let pointer: OpaquePointer
 
-    /// Reads the certificates of a PEM text and nothing else of it, at least one.
+    /// Parses the certificates of a PEM text, at least one; other blocks are ignored.
     init(pem: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
         guard let stack = unsafe sallyport_certificates_new() else {
@@ -51,6 +51,6 @@ struct CertificateStack: ~Copyable {
 
     var count: Int { Int(unsafe sallyport_certificates_count(pointer)) }
 
-    /// The bundles of operating systems hold about 150.
+    /// The most certificates. The bundles of operating systems hold about 150.
     static let countMax = 1024
 }

@@ -5,13 +5,13 @@ import Crypto
 /// certificate is not revoked, so that clients need not ask.
 public struct OCSPStaple: Hashable, Sendable {
     public let der: [UInt8]
-    /// Seconds since 1970 after which it must not be sent; nil if it names no end.
+    /// The time after which it must not be sent, in seconds since 1970; nil if it names no end.
     public let nextUpdate: Int64?
 
     /// The serial number of the certificate that the response is about, big-endian.
     private let serialNumber: [UInt8]
 
-    /// Reads a successful response about one certificate; the signature is for clients to check.
+    /// Parses a successful response about one certificate. Clients check its signature.
     public init(der: [UInt8]) throws(TLSError) {
         ErrorQueue.clear()
         let decoded = unsafe der.withUnsafeBufferPointer { bytes in
@@ -47,6 +47,6 @@ public struct OCSPStaple: Hashable, Sendable {
     /// True if the staple is about the certificate of `identity`.
     public func isAbout(_ identity: TLSIdentity) -> Bool { serialNumber == identity.serialNumber }
 
-    /// Whether the response has expired by this machine's clock.
+    /// True if the response has expired by this machine's clock.
     public var isExpired: Bool { nextUpdate.map { Int64(time(nil)) > $0 } ?? false }
 }

@@ -9,11 +9,12 @@ public final class TLSAuthorities: @unchecked Sendable {
     let store: OpaquePointer
     let stack: CertificateStack
     public let revocations: TLSRevocations?
-    /// SHA-256 of the texts they came from.
+    /// SHA-256 of the PEM texts.
     let digest: [UInt8]
 
-    /// The certificates of a PEM text, at least one. With `revocations` what they have taken back
-    /// is refused, and so is everything of an authority whose list is missing or out of date.
+    /// Parses the certificates of a PEM text, at least one. With `revocations`, revoked
+    /// certificates are refused, and so are all of an authority whose list is missing or out of
+    /// date.
     public init(pem: [UInt8], revocations: TLSRevocations? = nil) throws(TLSError) {
         let stack = try CertificateStack(pem: pem)
         guard let store = unsafe X509_STORE_new() else { throw TLSError("out of memory") }
@@ -33,14 +34,14 @@ public final class TLSAuthorities: @unchecked Sendable {
         unsafe self.store = store
         self.stack = stack
         self.revocations = revocations
-        // A text's length before it: no other two texts look the same.
+        // The text's length comes first, so that two other texts cannot look the same.
         let text = Array("\(pem.count):".utf8) + pem + (revocations?.pem ?? [])
         var digest = [UInt8](repeating: 0, count: 32)
         unsafe SHA256(text, text.count, &digest)
         self.digest = digest
     }
 
-    /// The subjects of those authorities whose certificates are refused because ``revocations`` has
+    /// The subjects of the authorities whose certificates are refused because ``revocations`` has
     /// no list of theirs.
     public var withoutRevocations: [String] {
         guard let revocations else { return [] }
@@ -53,12 +54,12 @@ public final class TLSAuthorities: @unchecked Sendable {
 
     deinit { unsafe X509_STORE_free(store) }
 
-    /// Makes them those whom `context`, an `SSL_CTX` that another library made, trusts.
+    /// Makes `context`, an `SSL_CTX` that another library made, trust these authorities.
     package func use(in context: OpaquePointer) {
         unsafe SSL_CTX_set1_cert_store(context, store)
     }
 
-    /// Names them in the requests for certificates that `context` makes.
+    /// Names the authorities in the requests for certificates that `context` makes.
     func announce(in context: OpaquePointer) throws(TLSError) {
         for index in 0..<stack.count {
             let certificate = unsafe sallyport_certificates_at(stack.pointer, Int32(index))
@@ -69,7 +70,8 @@ public final class TLSAuthorities: @unchecked Sendable {
     }
 
     /// The files in which systems keep the authorities that they trust: Debian and Alpine, Fedora,
-    /// openSUSE, the BSDs. A directory of hashed names would be read during handshakes.
+    /// openSUSE, the BSDs. A directory of hashed names is not used, because it would be read during
+    /// handshakes.
     public static let systemBundlePaths = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
         "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",

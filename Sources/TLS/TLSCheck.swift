@@ -1,7 +1,7 @@
 import COpenSSL
 import Crypto
 
-/// Asks OpenSSL about single settings, so that a configuration can say which one is wrong.
+/// Asks OpenSSL about single settings, so that a configuration check can say which one is wrong.
 public enum TLSCheck {
     public static func ciphers(_ list: String) throws(TLSError) {
         try unsafe check(list, TLSParameters.setCiphers)

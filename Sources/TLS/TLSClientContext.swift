@@ -3,10 +3,10 @@ import Crypto
 
 /// The gateway's expectations of servers that it connects to.
 public struct TLSClientConfiguration: Hashable, Sendable {
-    /// The authorities that may vouch for servers, or nil to believe anyone, which protects only
+    /// The authorities that may vouch for servers; nil to believe any server, which protects only
     /// from passive eavesdroppers.
     public var authorities: TLSAuthorities?
-    /// Shown to servers that ask for a certificate.
+    /// The certificate for servers that ask for one.
     public var identity: TLSIdentity?
     public var minimumVersion = TLSVersion.tls12
     public var ciphers = TLSServerConfiguration.defaultCiphers
@@ -14,19 +14,20 @@ public struct TLSClientConfiguration: Hashable, Sendable {
     public var groups = TLSServerConfiguration.defaultGroups
     /// Application protocols in the order of preference (RFC 7301).
     public var protocols: [String] = []
-    /// Whether sessions may be resumed: ``TLSClientSessions``.
+    /// True if sessions may be resumed: ``TLSClientSessions``.
     public var resumesSessions = true
 
     public init(authorities: TLSAuthorities?) { self.authorities = authorities }
 }
 
-/// Made at start and at reload and never changed: any number of threads may make sessions of it.
+/// Made at start and at reload and never changed, so that any number of threads may make sessions
+/// of it.
 @safe
 public final class TLSClientContext: @unchecked Sendable {
     public let configuration: TLSClientConfiguration
     let context: OpaquePointer
 
-    /// Fails where OpenSSL does not take a part of `configuration`; the text names it.
+    /// Throws if OpenSSL rejects a part of `configuration`; the text names it.
     public init(_ configuration: TLSClientConfiguration) throws(TLSError) {
         self.configuration = configuration
         unsafe context = try unsafe TLSParameters.make(

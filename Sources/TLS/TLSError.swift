@@ -1,5 +1,5 @@
-/// Why a certificate, a key or a setting of TLS cannot be used: for the operator, never with key
-/// material.
+/// The reason why a certificate, a key or a setting of TLS cannot be used: for the operator, never
+/// with key material.
 public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     public let description: String
     /// True if the error is about the private key alone.
@@ -11,21 +11,21 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Why a session ended without `close_notify`.
+/// The reason why a session ended without `close_notify`.
 public struct TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The labels of metrics: a closed set.
+    /// The kinds of failures, which are labels of metrics: a closed set.
     public enum Kind: UInt8, CaseIterable, Sendable {
-        /// The peer closed the connection without saying so first (RFC 8446 section 6.1): what it
-        /// sent may have been cut short by anyone.
+        /// The peer closed the connection without `close_notify` (RFC 8446 section 6.1). Its data
+        /// may have been cut short by an attacker.
         case truncated
         /// The connection itself failed.
         case network
-        /// The bytes are no TLS at all, but for example HTTP without TLS.
+        /// The bytes are no TLS at all, but, for example, HTTP without TLS.
         case notTLS
         case version
-        /// No cipher, group or signature algorithm in common.
+        /// There is no cipher, group or signature algorithm in common.
         case parameters
-        /// No application protocol in common (RFC 7301).
+        /// There is no application protocol in common (RFC 7301).
         case applicationProtocol
         /// The peer's certificate is missing, or was not accepted.
         case certificate
@@ -50,7 +50,7 @@ public struct TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
     public let kind: Kind
     public let description: String
-    /// Whether the peer spoke HTTP without TLS.
+    /// True if the peer spoke HTTP without TLS.
     public let isHTTP: Bool
 
     init(_ kind: Kind, _ description: String, isHTTP: Bool = false) {

@@ -2,7 +2,7 @@ import COpenSSL
 import Crypto
 
 extension TLSFailure {
-    /// Reads OpenSSL's report about a call that failed, and empties its error queue.
+    /// Reads OpenSSL's report about a failed call, and empties its error queue.
     static func read(_ result: sallyport_tls_result, of session: OpaquePointer) -> TLSFailure {
         if result.error == SSL_ERROR_SYSCALL {
             ErrorQueue.clear()
@@ -20,7 +20,7 @@ extension TLSFailure {
             isHTTP: reason == SSL_R_HTTP_REQUEST)
     }
 
-    /// The library's own number for the oldest reason, 0 where it is not libssl's.
+    /// The library's own number for the oldest reason; 0 if the reason is not libssl's.
     private static var oldestReason: Int32 {
         let code = ERR_peek_error()
         return ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0
@@ -43,7 +43,7 @@ extension TLSFailure {
         case SSL_R_NO_APPLICATION_PROTOCOL: .applicationProtocol
         case SSL_R_CERTIFICATE_VERIFY_FAILED, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
             .certificate
-        // 1000 and the number of the alert that came (ssl.h).
+        // 1000 plus the number of the received alert (ssl.h).
         case 1000...1255: .alert
         default: .other
         }

@@ -7,7 +7,8 @@ import Crypto
 /// key at the same time (openssl-threads(7)).
 @safe
 public final class TLSIdentity: @unchecked Sendable {
-    /// A server may have one of each kind for a name: the client's signature algorithms decide.
+    /// The kind of key. A server may have one of each kind for a name; the client's signature
+    /// algorithms decide.
     public enum KeyKind: UInt8, Hashable, Sendable {
         case rsa
         case ecdsa
@@ -15,16 +16,16 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 
     public let keyKind: KeyKind
-    /// The DNS names it is for, in lower case, `*.example.com` among them; if it has none, the
-    /// subject's common name.
+    /// The DNS names of the certificate in lower case, including wildcards such as `*.example.com`;
+    /// if it has none, the subject's common name.
     public let names: [String]
     /// The serial number that the issuer chose, big-endian.
     let serialNumber: [UInt8]
-    /// Seconds since 1970; the certificate is valid from this second...
+    /// The first second of the validity, in seconds since 1970.
     public let notBefore: Int64
-    /// ...to this one, both included.
+    /// The last second of the validity, in seconds since 1970.
     public let notAfter: Int64
-    /// The chain in DER: what tells one identity from another, since the key follows from it.
+    /// The chain in DER, by which identities are compared, because the key follows from it.
     private let chainDER: [[UInt8]]
 
     let certificate: OpaquePointer
@@ -75,7 +76,7 @@ public final class TLSIdentity: @unchecked Sendable {
     /// Gives `context` the certificate, the key and the certificates between it and its root.
     func use(in context: OpaquePointer) throws(TLSError) {
         ErrorQueue.clear()
-        // The issuers alone: the stack begins with the certificate itself.
+        // Only the issuers, because the stack begins with the certificate itself.
         guard let issuers = unsafe sallyport_certificates_new() else {
             throw TLSError("out of memory")
         }
@@ -132,7 +133,7 @@ public final class TLSIdentity: @unchecked Sendable {
         var names: [String] = []
         var reason: Int32 = 0
         let alternatives = unsafe sallyport_names_of(certificate, &reason)
-        // -1: there are none. Names that cannot be read are not none.
+        // -1 means that there are none. Names that cannot be read must not count as none.
         guard unsafe alternatives != nil || reason == -1 else {
             throw TLSError(ErrorQueue.drain("the certificate's names cannot be read"))
         }

@@ -1,12 +1,12 @@
-/// Which certificates serve which server name (RFC 6066 section 3): for each name at most one of
-/// each key kind, the first that was listed. An exact name comes before a wildcard, which stands
+/// The certificates for each server name (RFC 6066 section 3): for each name at most one of each
+/// key kind, the first in the configuration. An exact name comes before a wildcard, which stands
 /// for one label (RFC 9525 section 6.3).
 struct TLSNameTable {
-    /// Every distinct choice, as indices into the certificates; the first is for clients that name
-    /// no server, or one that no certificate is for.
+    /// Every distinct choice, as indices into the certificates. The first is for clients that name
+    /// no server, or one without a certificate.
     private(set) var choices: [[Int]] = []
     private var exact: [String: Int] = [:]
-    /// The certificates of wildcard names, by what follows the `*`: `.example.com`.
+    /// The certificates of wildcard names, by the part after the `*`, such as `.example.com`.
     private var wildcards: [String: Int] = [:]
 
     init(_ certificates: [(names: [String], kind: TLSIdentity.KeyKind)]) {
@@ -24,7 +24,7 @@ struct TLSNameTable {
         }
     }
 
-    /// The choice for a name in any case; nil if no certificate is for it.
+    /// The choice for a name in any case of letters; nil if there is no certificate for it.
     func choice(for serverName: String) -> Int? {
         let name = serverName.lowercased()
         if let index = exact[name] { return index }

@@ -18,7 +18,7 @@ enum TLSParameters {
         return unsafe context
     }
 
-    /// Ciphers of TLS 1.2. OpenSSL passes over names that it does not know: here they are errors.
+    /// Sets the ciphers of TLS 1.2. OpenSSL ignores unknown names; here they are errors.
     static func setCiphers(_ list: String, in context: OpaquePointer) throws(TLSError) {
         ErrorQueue.clear()
         for name in list.split(separator: ":") where !"!-+@".contains(name.first ?? "!") {
@@ -45,8 +45,8 @@ enum TLSParameters {
         }
     }
 
-    /// Passes the list on to OpenSSL without the groups that are marked `?` and not there. OpenSSL
-    /// reads the mark itself only from 3.5 on.
+    /// Sets the groups, without those that are marked `?` and missing. OpenSSL handles the mark
+    /// itself only from 3.5 on.
     static func setGroups(_ list: String, in context: OpaquePointer) throws(TLSError) {
         ErrorQueue.clear()
         var kept: [String] = []
@@ -77,15 +77,15 @@ enum TLSParameters {
             + "if the library has it"
     }
 
-    /// Application protocols as they stand in the extension (RFC 7301 section 3.1).
+    /// The application protocols in the form of the extension (RFC 7301 section 3.1).
     static func wireForm(_ protocols: [String]) -> [UInt8] {
         protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
     }
 }
 
-/// The library that speaks TLS, which is the system's and may be newer than this program.
+/// The TLS library, which is the system's and may be newer than this program.
 public enum TLSLibrary {
-    /// Its version, e.g. `3.0.19`.
+    /// Its version, such as `3.0.19`.
     public static var version: String {
         unsafe String(cString: OpenSSL_version(OPENSSL_VERSION_STRING))
     }

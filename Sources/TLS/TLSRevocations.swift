@@ -6,22 +6,23 @@ import Crypto
 /// Nothing changes them after `init`.
 @safe
 public final class TLSRevocations: @unchecked Sendable {
-    /// As PEM text: the authorities read it again into a store of theirs.
+    /// The lists as PEM text, which the authorities parse again into their own store.
     let pem: [UInt8]
-    /// Seconds since 1970. After that the list that ends first says nothing any more, and the
-    /// certificates of its authority are refused.
+    /// The end of the list that ends first, in seconds since 1970. After it, the list is not valid
+    /// any more, and the certificates of its authority are refused.
     public var nextUpdate: Int64 { ends[0] }
-    /// When each list ends, in order.
+    /// The end of each list, in order.
     private let ends: [Int64]
-    /// The authorities whose lists they are, in DER.
+    /// The authorities that issued the lists, in DER.
     private let issuers: [[UInt8]]
 
-    /// The lists of a PEM text, at least one; other blocks are passed over.
+    /// Parses the lists of a PEM text, at least one; other blocks are ignored.
     public init(pem: [UInt8]) throws(TLSError) {
         var ends: [Int64] = []
         var issuers: [[UInt8]] = []
         try unsafe Self.read(pem) { list throws(TLSError) in
-            // RFC 5280 section 5.1.2.5: it must be there, and without it a list is good forever.
+            // By RFC 5280 section 5.1.2.5 it must be there. Without it a list would be good
+            // forever.
             guard let next = unsafe X509Fields.seconds(X509_CRL_get0_nextUpdate(list)) else {
                 throw TLSError("a revocation list does not say until when it holds")
             }
@@ -34,13 +35,13 @@ public final class TLSRevocations: @unchecked Sendable {
         self.issuers = issuers
     }
 
-    /// Whether a list has expired by this machine's clock.
+    /// True if a list has expired by this machine's clock.
     public var isExpired: Bool { Int64(time(nil)) > nextUpdate }
 
     /// The end of the first list that ends after `now`; nil if all have ended.
     func firstEnd(after now: Int64) -> Int64? { ends.first { $0 > now } }
 
-    /// Whether there is a list of the authority whose certificate this is.
+    /// True if there is a list of the authority with this certificate.
     func cover(_ authority: OpaquePointer?) -> Bool {
         guard let name = try? unsafe Self.der(of: X509_get_subject_name(authority)) else {
             return false
@@ -48,8 +49,8 @@ public final class TLSRevocations: @unchecked Sendable {
         return issuers.contains(name)
     }
 
-    /// Has `store` refuse what the lists name, and whatever belongs to an authority without a valid
-    /// list: of the whole chain, intermediates included.
+    /// Has `store` refuse revoked certificates, and all certificates of an authority without a
+    /// valid list, at every place of the chain.
     func use(in store: OpaquePointer) throws(TLSError) {
         try unsafe Self.read(pem) { list throws(TLSError) in
             guard unsafe X509_STORE_add_crl(store, list) == 1 else {
@@ -87,6 +88,6 @@ public final class TLSRevocations: @unchecked Sendable {
         return der
     }
 
-    /// One for each authority of a file, and some of former keys.
+    /// The most lists: one for each authority of a file, and some of former keys.
     private static let countMax = 1024
 }

@@ -1,14 +1,14 @@
 import COpenSSL
 
-// What OpenSSL asks in the middle of a handshake. The context outlives the calls: the session that
-// is being made holds it.
+// Questions of OpenSSL in the middle of a handshake. The context outlives the calls, because the
+// session that is being made retains it.
 
 func owner(of session: OpaquePointer?) -> TLSServerContext? {
     guard let data = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), 0) else { return nil }
     return unsafe Unmanaged<TLSServerContext>.fromOpaque(data).takeUnretainedValue()
 }
 
-/// Takes the certificates for the name that the client asks for.
+/// Chooses the certificates for the name that the client asks for.
 func serverNameArrived(
     _ session: OpaquePointer?, _: UnsafeMutablePointer<Int32>?, _: UnsafeMutableRawPointer?
 ) -> Int32 {
@@ -16,7 +16,7 @@ func serverNameArrived(
         let name = unsafe SSL_get_servername(session, TLSEXT_NAMETYPE_host_name),
         let index = owner.names.choice(for: unsafe String(cString: name))
     else { return SSL_TLSEXT_ERR_NOACK }
-    // Without memory the session would go on with another name's certificate.
+    // Without memory the session would go on with the certificate of another name.
     guard unsafe index == 0 || SSL_set_SSL_CTX(session, owner.contexts[index]) != nil else {
         return SSL_TLSEXT_ERR_ALERT_FATAL
     }
@@ -31,7 +31,8 @@ func stapleIsWanted(_ session: OpaquePointer?, _: UnsafeMutableRawPointer?) -> I
     return SSL_TLSEXT_ERR_OK
 }
 
-/// The first of ours that the client has; without any the handshake ends (RFC 7301 section 3.2).
+/// Chooses the first of our protocols that the client has. Without any, the handshake ends (RFC
+/// 7301 section 3.2).
 func protocolIsChosen(
     _: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?,
@@ -45,15 +46,15 @@ func protocolIsChosen(
         var match: UnsafeMutablePointer<UInt8>?
         let status = unsafe SSL_select_next_proto(
             &match, chosenCount, ours.baseAddress, UInt32(ours.count), offered, offeredCount)
-        // Points into `ours`, which lives as long as the context.
+        // This points into `ours`, which lives as long as the context.
         unsafe chosen.pointee = UnsafePointer(match)
         return status
     }
     return status == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
-/// Seals or opens a session ticket: 0 says that no key of ours made it, 2 that it should be made
-/// again (SSL_CTX_set_tlsext_ticket_key_evp_cb(3)).
+/// Seals or opens a session ticket. Returns 0 if none of our keys made it, and 2 if it should be
+/// made again (SSL_CTX_set_tlsext_ticket_key_evp_cb(3)).
 func ticketIsHandled(
     _ session: OpaquePointer?, _ name: UnsafeMutablePointer<UInt8>?,
     _ iv: UnsafeMutablePointer<UInt8>?, _ cipher: OpaquePointer?, _ mac: OpaquePointer?,

@@ -10,13 +10,13 @@ public struct TLSServerConfiguration: Hashable, Sendable {
         }
     }
 
-    /// Certificates that clients are asked for.
+    /// The certificates that clients are asked for.
     public struct ClientCertificates: Hashable, Sendable {
-        /// A client without a certificate may come in; one that is not accepted ends the handshake
-        /// either way.
+        /// False to admit clients without a certificate. One that is not accepted ends the
+        /// handshake either way.
         public var isRequired: Bool
         public var authorities: TLSAuthorities
-        /// How many intermediates may stand between a certificate and its authority.
+        /// The number of intermediates that may stand between a certificate and its authority.
         public var depthMax: Int
 
         public init(isRequired: Bool, authorities: TLSAuthorities, depthMax: Int = 2) {
@@ -40,7 +40,7 @@ public struct TLSServerConfiguration: Hashable, Sendable {
     public var groups = Self.defaultGroups
     /// Application protocols in the order of preference (RFC 7301).
     public var protocols: [String] = []
-    /// Whether clients get tickets to resume their sessions with.
+    /// True if clients get tickets for resuming their sessions.
     public var hasTickets = true
     public var clientCertificates: ClientCertificates?
 

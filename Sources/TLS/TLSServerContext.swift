@@ -1,27 +1,27 @@
 import COpenSSL
 import Crypto
 
-/// One listener's side of TLS, made at start and at reload and never changed: any number of threads
-/// may make sessions of it.
+/// One listener's side of TLS, made at start and at reload and never changed, so that any number of
+/// threads may make sessions of it.
 @safe
 public final class TLSServerContext: @unchecked Sendable {
     public let configuration: TLSServerConfiguration
     let ticketKeys: TLSTicketKeys
     let names: TLSNameTable
     let protocols: [UInt8]
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     let clock: @Sendable () -> Int64
-    /// One for each choice of certificates in ``names``.
+    /// One context for each choice of certificates in ``names``.
     private(set) var contexts: [OpaquePointer]
 
-    /// Fails where OpenSSL does not take a part of `configuration`; the text names it.
+    /// Throws if OpenSSL rejects a part of `configuration`; the text names it.
     public convenience init(
         _ configuration: TLSServerConfiguration, ticketKeys: TLSTicketKeys
     ) throws(TLSError) {
         try self.init(configuration, ticketKeys: ticketKeys, clock: { Int64(time(nil)) })
     }
 
-    /// - Parameter clock: tells the seconds since 1970, by which sessions may be resumed.
+    /// - Parameter clock: returns the seconds since 1970, by which sessions may be resumed.
     package init(
         _ configuration: TLSServerConfiguration, ticketKeys: TLSTicketKeys,
         clock: @escaping @Sendable () -> Int64
@@ -46,7 +46,7 @@ public final class TLSServerContext: @unchecked Sendable {
         while let context = unsafe contexts.popLast() { unsafe SSL_CTX_free(context) }
     }
 
-    /// Certificates that no name leads to, as indices.
+    /// The indices of certificates that no name leads to.
     public var unusedCertificates: [Int] {
         configuration.certificates.indices.filter { index in
             !names.choices.contains { $0.contains(index) }
@@ -81,7 +81,7 @@ public final class TLSServerContext: @unchecked Sendable {
     }
 
     private func setClientCertificates(in context: OpaquePointer) throws(TLSError) {
-        // A session is resumed only if its client was, or was not, asked in the same way.
+        // A session is resumed only if its client was asked for a certificate in the same way.
         var identifier: [UInt8] = Array("sallyport".utf8)
         if let clients = configuration.clientCertificates {
             let mode =

@@ -1,11 +1,11 @@
 import COpenSSL
 import Crypto
 
-// A resumed handshake shows no certificate. So that a client gets in no longer than its certificate
-// does, a ticket says until when everything held by which the certificate was checked.
+// A resumed handshake shows no certificate. So that a client is not admitted for longer than its
+// certificate is good, a ticket holds the end of everything by which the certificate was checked.
 
-/// Writes into a new ticket until when the client's certificate is good
-/// (SSL_CTX_set_session_ticket_cb(3)). What a resumed session said goes on.
+/// Writes the end of the client's certificate into a new ticket (SSL_CTX_set_session_ticket_cb(3)).
+/// A resumed session keeps its end.
 func ticketIsMade(_ session: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int32 {
     guard let owner = unsafe owner(of: session), unsafe SSL_session_reused(session) == 0,
         let end = unsafe owner.certificateEnd(of: SSL_get0_verified_chain(session))
@@ -13,12 +13,12 @@ func ticketIsMade(_ session: OpaquePointer?, _: UnsafeMutableRawPointer?) -> Int
     var bytes = end.littleEndian
     let status = unsafe SSL_SESSION_set1_ticket_appdata(
         SSL_get_session(session), &bytes, MemoryLayout<Int64>.size)
-    // Without memory the handshake fails: the ticket would be good for too long.
+    // Without memory the handshake fails, because the ticket would be good for too long.
     return status
 }
 
-/// Refuses to resume a session whose client's certificate is good no more: the handshake goes on in
-/// full, and judges what the client shows.
+/// Refuses to resume a session whose client's certificate is not good any more: the handshake goes
+/// on in full, and checks the certificate that the client shows.
 func ticketWasOpened(
     _ session: OpaquePointer?, _ resumed: OpaquePointer?, _: UnsafePointer<UInt8>?, _: Int,
     _ status: SSL_TICKET_STATUS, _: UnsafeMutableRawPointer?
@@ -35,7 +35,7 @@ func ticketWasOpened(
     }
 }
 
-/// What ``ticketIsMade(_:_:)`` has written; nil where the client showed no certificate.
+/// The end that ``ticketIsMade(_:_:)`` has written; nil if the client showed no certificate.
 private func certificateEnd(in resumed: OpaquePointer?) -> Int64? {
     var data: UnsafeMutableRawPointer?
     var byteCount = 0
@@ -46,8 +46,8 @@ private func certificateEnd(in resumed: OpaquePointer?) -> Int64? {
 }
 
 extension TLSServerContext {
-    /// Seconds since 1970 until which every certificate of a chain is good, and every revocation
-    /// list that is good now; nil for a client without a certificate.
+    /// The time until which every certificate of a chain, and every revocation list that is good
+    /// now, is good, in seconds since 1970; nil for a client without a certificate.
     fileprivate func certificateEnd(of chain: OpaquePointer?) -> Int64? {
         guard let clients = configuration.clientCertificates else { return nil }
         let count = unsafe sallyport_certificates_count(chain)
@@ -58,7 +58,7 @@ extension TLSServerContext {
             let notAfter = unsafe X509Fields.seconds(X509_get0_notAfter(certificate))
             end = min(end, notAfter ?? 0)
         }
-        // A list that has ended is of another authority: the chain was good.
+        // A list that has ended belongs to another authority, because the chain was good.
         return min(end, clients.authorities.revocations?.firstEnd(after: clock()) ?? .max)
     }
 

@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// Bounds what a client sends of the handshake protocol after the handshake: key updates (RFC 8446
-/// section 4.6.3), and with TLS 1.2 requests to begin anew.
+/// Bounds the messages of the handshake protocol that a client sends after the handshake: key
+/// updates (RFC 8446 section 4.6.3), and with TLS 1.2 requests to begin anew.
 ///
 /// OpenSSL acts on each of them inside one read, and does not return while more come: a client that
-/// sends nothing else would have the thread for itself, at 8 us for 27 bytes of its own.
+/// sends nothing else would occupy the thread, for 8 us with each 27 bytes.
 extension TLSSession {
     func boundLateMessages() {
         unsafe sallyport_tls_watch_messages(
@@ -27,19 +27,19 @@ extension TLSSession {
 struct LateMessages {
     private var count = 0
     private var receivedByteCount: UInt64 = 0
-    /// Whether there were more than may be.
+    /// True if there were more than are allowed.
     private(set) var areTooMany = false
 
     mutating func received(_ byteCount: Int) { receivedByteCount += UInt64(byteCount) }
 
-    /// False if it is one too many.
+    /// Counts a message. False if it is one too many.
     mutating func take() -> Bool {
         count += 1
         areTooMany = UInt64(count) > Self.countMax + receivedByteCount / Self.byteCountPerMessage
         return !areTooMany
     }
 
-    /// Libraries update their keys after gigabytes, and some when they begin.
+    /// The most messages. Libraries update their keys after gigabytes, and some when they begin.
     private static let countMax: UInt64 = 32
     private static let byteCountPerMessage: UInt64 = 1 << 20
 }

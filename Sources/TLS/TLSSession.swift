@@ -6,9 +6,9 @@ import EventLoop
 /// The outcome of one step of a handshake.
 public enum TLSHandshakeOutcome: Equatable, Sendable {
     case complete
-    /// Go on when the descriptor can be read.
+    /// Continue when the descriptor can be read.
     case wantRead
-    /// Go on when the descriptor can be written.
+    /// Continue when the descriptor can be written.
     case wantWrite
     case failed(TLSFailure)
 }
@@ -17,9 +17,9 @@ public enum TLSReadOutcome: Equatable, Sendable {
     /// This many bytes were read: at least one.
     case bytes(Int)
     case wantRead
-    /// The peer must take bytes first: an answer of the protocol's own, to a key update.
+    /// The peer must take bytes first: the protocol's own answer to a key update.
     case wantWrite
-    /// The peer said `close_notify`: what came is whole.
+    /// The peer sent `close_notify`: the data is complete.
     case endOfFile
     case failed(TLSFailure)
 }
@@ -32,43 +32,44 @@ public enum TLSWriteOutcome: Equatable, Sendable {
     case failed(TLSFailure)
 }
 
-/// One TLS connection over a non-blocking descriptor, which stays the caller's. One thread's only.
+/// One TLS connection over a non-blocking descriptor, which the caller owns. Belongs to one thread.
 @safe
 public final class TLSSession {
     package let session: OpaquePointer
-    /// Callbacks of the handshake refer to it.
+    /// Retained because callbacks of the handshake refer to it.
     let context: AnyObject
-    /// When the peer's certificate was looked at last, for ``TLSClientSessions``.
+    /// The time of the last check of the peer's certificate, for ``TLSClientSessions``.
     var checkedAt: MonotonicInstant?
-    /// The time of the check, for the session that it offered to resume.
+    /// The time of that check for the session that this one offered to resume.
     var offeredAt: MonotonicInstant?
-    /// How names are compared, by OpenSSL and once more.
+    /// The rules by which names are compared, by OpenSSL and once more here.
     private static let nameFlags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
-    /// What a server's certificate must name, where it is verified.
+    /// The name that a server's certificate must have, if it is verified.
     private var expected: (name: String, isAddress: Bool)?
     private var isEstablished = false
-    /// OpenSSL allows no call after one that failed.
+    /// True after a call that failed: OpenSSL allows no further one.
     private var isBroken = false
     private var hasSentClose = false
-    /// Why writing has failed after the bytes that the call took.
+    /// The failure of writing after the bytes that the call took.
     private var writeFailure: TLSFailure?
-    /// The outcome that the last read met after the bytes that it gave.
+    /// The outcome that the last read met after the bytes that it returned.
     private var deferred: TLSReadOutcome?
     var lateMessages = LateMessages()
-    /// Whether the client sent more key updates than it may: the connection has failed.
+    /// True if the client sent more key updates than it may, so that the connection has failed.
     public var isFlooded: Bool { lateMessages.areTooMany }
-    /// Whether another read would give something without an event of the descriptor.
+    /// True if another read would return bytes without an event of the descriptor.
     public private(set) var hasBuffered = false
 
-    /// The server's side of a connection just accepted.
+    /// Makes the server's side of a connection just accepted.
     public init(server: TLSServerContext, descriptor: Int32) throws(TLSError) {
         unsafe session = try Self.make(server.initial, descriptor)
         context = server
         unsafe SSL_set_accept_state(session)
     }
 
-    /// The client's side. `serverName` is asked for (SNI) where it is a name, and must be in the
-    /// server's certificate where the context checks it; a numeric address must be there as one.
+    /// Makes the client's side. `serverName` is asked for (SNI) if it is a name, and must be in the
+    /// server's certificate if the context checks it; a numeric address must be there as an
+    /// address.
     public init(
         client: TLSClientContext, serverName: String, isAddress: Bool, descriptor: Int32
     ) throws(TLSError) {
@@ -134,8 +135,8 @@ public final class TLSSession {
         }
     }
 
-    /// Whether the server's certificate names what was asked for. OpenSSL 3.0 has looked at it
-    /// during the handshake, but if it had no memory for its copy of the name, at none.
+    /// True if the server's certificate has the expected name. OpenSSL 3.0 has checked it during
+    /// the handshake, but checked no name if it had no memory for its copy of it.
     private var isServerAsExpected: Bool {
         guard let expected else { return true }
         guard let certificate = unsafe SSL_get0_peer_certificate(session) else { return false }
@@ -154,7 +155,7 @@ public final class TLSSession {
         var byteCount = 0
         var outcome = TLSReadOutcome.wantRead
         hasBuffered = false
-        // A record holds 16 KiB at most: what else came is in memory already.
+        // A record holds at most 16 KiB, so the rest of the bytes is already in memory.
         while byteCount < byteCountMax {
             let limit = byteCountMax - byteCount
             var result = sallyport_tls_result()
@@ -193,7 +194,7 @@ public final class TLSSession {
         return deferred ?? .wantRead
     }
 
-    /// Sends what the kernel takes now. Records of one call leave together.
+    /// Sends the bytes that the kernel takes now. Records of one call leave together.
     public func write(_ bytes: Span<UInt8>) -> TLSWriteOutcome {
         assert(!bytes.isEmpty)
         if isBroken { return .failed(writeFailure ?? .closedEarly) }
@@ -203,7 +204,8 @@ public final class TLSSession {
             guard result.error == SSL_ERROR_NONE else {
                 let outcome = outcome(ofWrite: result)
                 guard byteCount > 0 else { return outcome }
-                // The next call meets it: again what the kernel says, or what is kept of a failure.
+                // The next call meets the outcome: the kernel repeats its own, and a failure is
+                // kept here.
                 if case .failed(let failure) = outcome { writeFailure = failure }
                 break
             }
@@ -228,10 +230,10 @@ public final class TLSSession {
         }
     }
 
-    /// The most that a record holds (RFC 8446 section 5.1).
+    /// The most bytes of a record (RFC 8446 section 5.1).
     public static let recordByteCount = 16 * 1024
 
-    /// Says that no more follows; nothing waits for the peer to say the same.
+    /// Tells the peer that no more bytes follow, without waiting for it to say the same.
     public func sendClose() {
         guard isEstablished, !isBroken, !hasSentClose else { return }
         hasSentClose = true
@@ -245,7 +247,7 @@ public final class TLSSession {
         return unsafe TLSFailure.read(result, of: session)
     }
 
-    // MARK: what was agreed on
+    // MARK: the agreed parameters
 
     public var version: TLSVersion {
         unsafe SSL_version(session) == TLS1_2_VERSION ? .tls12 : .tls13
@@ -256,16 +258,17 @@ public final class TLSSession {
         unsafe String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(session)))
     }
 
-    /// The name of the group by which keys were agreed on, as TLS has it (`x25519`,
-    /// `X25519MLKEM768`); nil if there was none: keys of TLS 1.2 by RSA alone.
+    /// The name of the group by which keys were agreed on, in TLS's spelling (`x25519`,
+    /// `X25519MLKEM768`); nil if there was none, as with keys of TLS 1.2 by RSA alone.
     public var groupName: String? {
         unsafe sallyport_tls_group_name(session).map { unsafe String(cString: $0) }
     }
 
-    /// Bytes that the socket has taken since the beginning: the handshake's, and records whole.
+    /// The number of bytes that the socket has taken since the beginning, including the handshake
+    /// and whole records.
     public var sealedByteCount: UInt64 { unsafe BIO_number_written(SSL_get_wbio(session)) }
 
-    /// Whether a ticket spared both sides the signatures.
+    /// True if a ticket spared both sides the signatures.
     public var isResumed: Bool { unsafe SSL_session_reused(session) == 1 }
 
     /// The server name that the client asked for, in its own spelling.
@@ -286,6 +289,6 @@ public final class TLSSession {
             decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
     }
 
-    /// Whether the client showed a certificate; one that was not accepted ended the handshake.
+    /// True if the client showed a certificate. One that was not accepted has ended the handshake.
     public var hasPeerCertificate: Bool { unsafe SSL_get0_peer_certificate(session) != nil }
 }

@@ -1,9 +1,9 @@
 import COpenSSL
 import EventLoop
 
-/// How sessions read and write their sockets: as OpenSSL does, but the kernel learns which records
-/// are followed by others at once, and sends them together. On the loopback device an answer of
-/// 64 KiB costs a tenth less.
+/// Reads and writes the sockets of sessions as OpenSSL does, but tells the kernel which records are
+/// followed by others at once, and sends them together. On the loopback device an answer of 64 KiB
+/// costs a tenth less.
 @safe
 enum TLSSocket {
     private static let made = Locked<Method>(Method())

@@ -1,8 +1,8 @@
 import Bytes
 import EventLoop
 
-/// Stands between the loop and a connection over TLS: what was read ahead is offered again, and a
-/// read that must write first (or the other way round) waits for the right event.
+/// Stands between the loop and a connection over TLS: it offers bytes again that were read ahead,
+/// and has a read that must write first (or the other way round) wait for the right event.
 @safe
 final class TLSStream: ReadinessHandler {
     let session: TLSSession
@@ -16,7 +16,7 @@ final class TLSStream: ReadinessHandler {
     enum Interest {
         case none
         case reading
-        /// The peer's loss alone.
+        /// Only the peer's loss.
         case changes
     }
 
@@ -25,7 +25,7 @@ final class TLSStream: ReadinessHandler {
     var isWriting = false { didSet { update() } }
     private var readAwaitsWriting = false
     private var writeAwaitsReading = false
-    /// Whether what still comes is read past this stream.
+    /// True if further bytes are read past this stream.
     private var isBypassed = false
     private var isEnded = false
     private(set) var failure: TLSFailure?
@@ -67,7 +67,7 @@ final class TLSStream: ReadinessHandler {
         }
     }
 
-    /// Says that nothing more follows; what the peer sends can still be read.
+    /// Tells the peer that no more bytes follow; the peer's bytes can still be read.
     func finish() { session.sendClose() }
 
     func bypass() { isBypassed = true }
@@ -92,7 +92,7 @@ final class TLSStream: ReadinessHandler {
         if isReading { offerBuffered() }
     }
 
-    /// Offers bytes that OpenSSL already holds: they make no event of the descriptor.
+    /// Offers bytes that OpenSSL already holds, because they cause no event of the descriptor.
     private func offerBuffered() {
         if session.hasBuffered, !isBypassed, !readAwaitsWriting { watch.repeatReading() }
     }

@@ -1,19 +1,20 @@
 import COpenSSL
 public import EventLoop
 
-/// One key for session tickets, wiped from memory when its last user is done with it.
+/// One key for session tickets, wiped from memory when its last reference goes.
 @safe
 final class TLSTicketKey: @unchecked Sendable {
     private let memory: UnsafeMutablePointer<UInt8>
 
-    /// Name, MAC key and cipher key one after the other, as nginx lays out its 80-byte files.
+    /// Makes a key from name, MAC key and cipher key one after another, the layout of nginx's
+    /// 80-byte files.
     init(_ bytes: [UInt8]) {
         precondition(bytes.count == Self.byteCount)
         unsafe memory = .allocate(capacity: Self.byteCount)
         for (index, byte) in bytes.enumerated() { unsafe memory[index] = byte }
     }
 
-    /// A fresh one. Traps where the system has no randomness: no ticket would be safe.
+    /// Makes a random key. Traps if the system has no randomness, because no ticket would be safe.
     init() {
         unsafe memory = .allocate(capacity: Self.byteCount)
         let status = unsafe RAND_priv_bytes(memory, Int32(Self.byteCount))
@@ -35,7 +36,7 @@ final class TLSTicketKey: @unchecked Sendable {
 
 /// The keys that seal and open session tickets: the first seals, all open.
 ///
-/// Workers share one, so that a client may come back to any of them; it outlives reloads.
+/// Workers share one, so that a client may come back to any of them. It outlives reloads.
 public final class TLSTicketKeys: Sendable {
     private struct Ring {
         var keys: [TLSTicketKey]
@@ -43,7 +44,7 @@ public final class TLSTicketKeys: Sendable {
         var rotatesAt: MonotonicInstant?
     }
 
-    /// How long a ticket can be used, and how long a key that was made here seals.
+    /// The life of a ticket, and the time for which a key that was made here seals.
     public let lifetime: Duration
     private let ring: Locked<Ring>
 
@@ -61,11 +62,11 @@ public final class TLSTicketKeys: Sendable {
         ring = Locked(Ring(keys: keys.map { TLSTicketKey($0) }, rotatesAt: nil))
     }
 
-    /// Makes a new key where it is time; to be called now and then.
+    /// Makes a new key if it is time. To be called now and then.
     public func rotate(now: MonotonicInstant) {
         ring.withLock { ring in
             guard let due = ring.rotatesAt, now >= due else { return }
-            // After a long pause what the last key sealed has expired too.
+            // After a long pause the tickets that the last key sealed have expired too.
             let kept = now >= due + lifetime ? [] : ring.keys.prefix(1)
             ring.keys = [TLSTicketKey()] + kept
             ring.rotatesAt = now + lifetime
@@ -74,7 +75,7 @@ public final class TLSTicketKeys: Sendable {
 
     var sealing: TLSTicketKey { ring.withLock { $0.keys[0] } }
 
-    /// The key of that name, and whether a ticket that it opens should be sealed again.
+    /// The key of that name, and true if a ticket that it opens should be sealed again.
     func opening(_ name: UnsafePointer<UInt8>) -> (key: TLSTicketKey, isOld: Bool)? {
         let keys = ring.withLock { $0.keys }
         for (index, key) in keys.enumerated()
@@ -84,6 +85,6 @@ public final class TLSTicketKeys: Sendable {
         return nil
     }
 
-    /// A key in a file: 16 bytes of name, 32 for HMAC-SHA256, 32 for AES-256.
+    /// The bytes of a key in a file: 16 of name, 32 for HMAC-SHA256, 32 for AES-256.
     public static let byteCount = TLSTicketKey.byteCount
 }

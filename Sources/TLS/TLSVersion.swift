@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// The versions of TLS that are still spoken; older ones are never negotiated (RFC 8996).
+/// The supported versions of TLS; older ones are never negotiated (RFC 8996).
 public enum TLSVersion: String, Hashable, Sendable, CaseIterable {
     case tls12 = "1.2"
     case tls13 = "1.3"

@@ -6,9 +6,9 @@ public import EventLoop
 public struct Transport {
     /// The way in which a connection ends.
     public enum Ending {
-        /// Everything was said: a TLS peer is told so.
+        /// All bytes were sent, and a TLS peer is told so.
         case complete
-        /// Something is missing: no `close_notify`, so that a TLS peer can tell.
+        /// Bytes are missing: `close_notify` is not sent, so that a TLS peer can tell.
         case cut
         /// Like `cut`, but the peer sees a reset.
         case reset
@@ -19,7 +19,7 @@ public struct Transport {
     private let watch: Watch
     private let tls: TLSStream?
 
-    /// Takes over a watch that waits for nothing, without TLS.
+    /// Takes over a watch that waits for no event, without TLS.
     public init(watch: Watch) {
         descriptor = watch.descriptor
         self.watch = watch
@@ -27,14 +27,14 @@ public struct Transport {
     }
 
     /// Takes over a descriptor with a session whose handshake is complete. `watch` may wait for
-    /// reading already: who takes it over waits for something at once.
+    /// reading already; the new owner must wait for an event at once.
     public init(watch: Watch, session: TLSSession) {
         descriptor = watch.descriptor
         self.watch = watch
         tls = TLSStream(session: session, watch: watch)
     }
 
-    /// Sets the handler of readiness. It is not held, because it owns the transport.
+    /// Sets the handler of readiness. It is not retained, because it owns the transport.
     public func setHandler(_ handler: any ReadinessHandler) {
         if let tls { tls.handler = handler } else { watch.handler = handler }
     }
@@ -47,13 +47,13 @@ public struct Transport {
     // MARK: bytes
 
     /// Appends at most `byteCountMax` bytes to `buffer`. A TLS stream that was cut short is
-    /// `failed(errno: 0)`: ``failureText(errno:)`` says why.
+    /// `failed(errno: 0)`; ``failureText(errno:)`` gives the reason.
     public func read(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
         if let tls { return tls.read(into: &buffer, atMost: byteCountMax) }
         return Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
     }
 
-    /// Discards what still comes, undeciphered, after ``shutdownWrite()``.
+    /// Discards further bytes, still encrypted, after ``shutdownWrite()``.
     public func discard(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
         tls?.bypass()
         return Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
@@ -64,7 +64,7 @@ public struct Transport {
         return Socket.write(descriptor, bytes)
     }
 
-    /// Whether two runs of bytes can be sent in one call; a TLS record is made of one.
+    /// True if two runs of bytes can be sent in one call. A TLS record is made of one run.
     public var canGather: Bool { tls == nil }
 
     public func write(_ first: Span<UInt8>, _ second: Span<UInt8>) -> WriteOutcome {
@@ -93,7 +93,7 @@ public struct Transport {
         if let tls { tls.interest = .none } else { watch.disableReading() }
     }
 
-    /// Reads no more, and yet notices the peer's loss (``Watch/watchChanges()``).
+    /// Stops reading, but still notices the peer's loss (``Watch/watchChanges()``).
     public func watchChanges() {
         if let tls { tls.interest = .changes } else { watch.watchChanges() }
     }
@@ -101,22 +101,22 @@ public struct Transport {
     /// True if the peer will not take what is sent (``Socket/isGone(_:)``).
     public var isGone: Bool { Socket.isGone(descriptor) }
 
-    /// Whether the peer sends no more (``Socket/hasPeerEnded(_:)``). Over TLS it is the connection
-    /// below that counts: a `close_notify` that was not read is not seen.
+    /// True if the peer sends no more bytes (``Socket/hasPeerEnded(_:)``). Over TLS this is about
+    /// the connection below: a `close_notify` that was not read does not count.
     public var hasPeerEnded: Bool { Socket.hasPeerEnded(descriptor) }
 
-    /// How many bytes may still be read although nothing more comes. Over TLS it is a little too
-    /// much: it counts enciphered bytes, and OpenSSL may hold the rest of a record.
+    /// The number of bytes that may still be read although no more come. Over TLS it is a little
+    /// too high, because it counts encrypted bytes; and OpenSSL may hold the rest of a record.
     public var unreadByteCount: Int {
         let held = tls?.session.hasBuffered == true ? TLSSession.recordByteCount : 0
         return Socket.unreadByteCount(descriptor) + held
     }
 
-    /// How many written bytes the peer has not taken (``Socket/queuedByteCount(_:)``).
+    /// The number of written bytes that the peer has not taken (``Socket/queuedByteCount(_:)``).
     public var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
 
-    /// Bytes that the socket has taken since the connection began, as they are on the wire; nil
-    /// without TLS, where they are those that were written.
+    /// The bytes that the socket has taken since the connection began, as they are on the wire. Nil
+    /// without TLS, where they are the written bytes.
     public var sealedByteCount: UInt64? { tls?.session.sealedByteCount }
 
     public func enableWriting() {
@@ -135,7 +135,7 @@ public struct Transport {
         Socket.shutdownWrite(descriptor)
     }
 
-    /// Ends it all; called once.
+    /// Closes the connection; called once.
     public func close(_ ending: Ending) {
         if ending == .complete { tls?.finish() }
         tls?.end()
