@@ -6,10 +6,10 @@ package import JSON
 package import KeyStore
 import Settings
 
-/// A key record as one line of JSON: what operators are promised, and what else is known.
+/// A key record as one line of JSON: the documented members, and all others that are known.
 package enum KeyLine {
-    /// `bitNames`: what the bits of the device are called; by Apple's names another configuration
-    /// reads them, too.
+    /// `bitNames`: the names of the device's bits. Another configuration also reads them by Apple's
+    /// names.
     package static func text(
         _ record: KeyRecord, users: [KeyUser] = [],
         bitNames: [String] = DeviceCheckSettings.appleBitNames
@@ -61,7 +61,7 @@ package enum KeyLine {
         writer.endObject()
     }
 
-    /// Writes the users for whom the key was used; they are not read back.
+    /// Writes the users for whom the key was used. They are not parsed again.
     private static func write(_ users: [KeyUser], to writer: inout JSONWriter) {
         guard !users.isEmpty else { return }
         writer.beginArray("users")
@@ -75,22 +75,22 @@ package enum KeyLine {
         writer.endArray()
     }
 
-    /// Made once: an import asks for each line.
+    /// The known members, made once because an import needs them for each line.
     private static let knownMembers: Set<String> = [
         "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
         "bundle_version", "validation_category", "risk_metric", "device_bits", "receipt",
         "receipt_state", "users",
     ]
 
-    /// Why a line is not a key record.
+    /// The reason why a line is not a key record.
     package struct Failure: Error {
         package let description: String
 
         init(_ description: String) { self.description = description }
     }
 
-    /// The record of one line. `now` stands for a missing `enrolled_at`, `bitNames` for the bits of
-    /// devices, as Apple's names do.
+    /// Parses the record of one line. `now` replaces a missing `enrolled_at`; `bitNames` are
+    /// accepted for the bits of devices, as Apple's names are.
     package static func parse(
         _ line: Span<UInt8>, now: Int64, bitNames: [String]
     ) throws(Failure) -> KeyRecord {
@@ -130,7 +130,7 @@ package enum KeyLine {
         return record
     }
 
-    /// Reads the line of an erased key, which holds only its id and its counter.
+    /// Parses the line of an erased key, which holds only its id and its counter.
     private static func erased(
         _ keyID: KeyID, _ members: [String: JSONValue]
     ) throws(Failure) -> KeyRecord {
@@ -195,7 +195,7 @@ package enum KeyLine {
         }
     }
 
-    /// Both bits, or it is not known what they are.
+    /// Parses both bits; nil if the line does not have both.
     private static func deviceBits(
         _ value: JSONValue?, _ names: [String]
     ) throws(Failure) -> DeviceBits? {
@@ -243,6 +243,6 @@ package enum KeyLine {
         }
     }
 
-    /// A record with a receipt of 8 KiB, with room.
+    /// The longest line: a record with a receipt of 8 KiB, with room.
     static let byteCountMax = 64 * 1024
 }

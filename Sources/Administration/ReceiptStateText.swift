@@ -3,7 +3,7 @@ import EventLoop
 import JSON
 import KeyStore
 
-/// The state of a key's receipt, as the member `receipt_state` of its line.
+/// The state of a key's receipt, in the form of the member `receipt_state` of its line.
 enum ReceiptStateText {
     static func write(_ state: ReceiptState, to writer: inout JSONWriter) {
         writer.beginObject("receipt_state")

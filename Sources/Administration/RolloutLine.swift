@@ -6,7 +6,7 @@ package import KeyStore
 package import Policy
 import Settings
 
-/// A rollout that moves by itself as JSON.
+/// A rollout that moves by itself, as JSON.
 package enum RolloutLine {
     /// Writes the members of a rollout. `state`: nil if no gateway has begun it.
     package static func write(
@@ -35,7 +35,7 @@ package enum RolloutLine {
         return String(decoding: writer.finish().readable.array, as: UTF8.self)
     }
 
-    /// The state that was read. Nil if no gateway has begun the rollout.
+    /// The state in a reading. Nil if no gateway has begun the rollout.
     package static func state(
         _ reading: SharedReading, _ rollout: PlannedRollout
     ) throws(StoreError) -> RolloutState? {

@@ -1,4 +1,4 @@
-/// The ways in which one assertion can be wrong, each the only thing wrong with it.
+/// The faults that one assertion can have. Each is the only fault of its assertion.
 public enum AssertionFault: String, Sendable, CaseIterable {
     // MARK: signature
     case otherKey
@@ -7,7 +7,7 @@ public enum AssertionFault: String, Sendable, CaseIterable {
     case counterChangedAfterSigning
     /// The nonce was used as the digest instead of being hashed once more.
     case nonceAsDigest
-    /// `r || s` instead of DER.
+    /// The signature is `r || s` instead of DER.
     case rawSignature
     case emptySignature
     case signatureTrailingByte

@@ -3,19 +3,19 @@ import Bytes
 import Crypto
 public import JSON
 
-/// Test vectors for clients and verifiers: requests signed with a key that everybody knows, right
-/// or with one fault, and what a gateway has to say to each.
+/// Test vectors for clients and verifiers: requests signed with a published key, correct or with
+/// one fault, and the answer that a gateway must give to each.
 ///
-/// The challenges in them are words of no gateway, which do not run out. Routes that take them have
+/// Their challenges come from no gateway and do not expire. Routes that accept them have
 /// `challenge: off, replay: durable`. Signatures differ each time, as ECDSA's do; everything else
 /// stays the same.
 public enum AssertionVectors {
     public static let appID = "ABCDE12345.com.example.app"
 
-    /// The key's secret number is the SHA-256 of these words.
+    /// The words whose SHA-256 is the key's secret number.
     private static let seed = "Sallyport assertion test vectors"
 
-    /// The vectors, in the order in which they have to be sent: their counters rise.
+    /// Makes the vectors, in the order in which they have to be sent, because their counters rise.
     public static func make() throws(SimulationError) -> JSONValue {
         let scalar = SHA256.hash(Array(seed.utf8))
         let key = try SimulationError.wrap { () throws(CryptoError) in
@@ -82,12 +82,12 @@ public enum AssertionVectors {
             "body-in-header-shape", "POST", "/body/transfer",
             body: #"{"bodySHA256":"x","challenge":"x","method":"POST","path":"/header/x"}"#,
             expected: "assertion_malformed"),
-        // The counter of what was refused is not spent: the last one goes on where the fifth was.
+        // The counter of a refused request is not spent: this one goes on from the fifth.
         VectorPlan("after-refusals", "GET", "/header/profile"),
     ]
 }
 
-/// What one vector is to be.
+/// The plan of one vector.
 private struct VectorPlan {
     let name: String
     let method: String
@@ -99,7 +99,7 @@ private struct VectorPlan {
     var system: SimulatedSystem
     var fault: AssertionFault?
     var expected: String
-    /// The assertion's; the next one if nil.
+    /// The counter of the assertion; nil for the next one.
     var counter: UInt32?
 
     init(
@@ -117,7 +117,7 @@ private struct VectorPlan {
     }
 }
 
-/// Signs what the plans say, one after the other.
+/// Signs the requests of the plans, one after another.
 private struct VectorMinter {
     let key: P256PrivateKey
     private var counter: UInt32 = 0

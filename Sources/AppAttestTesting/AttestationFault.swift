@@ -1,4 +1,4 @@
-/// The ways in which one attestation can be wrong, each the only thing wrong with it.
+/// The faults that one attestation can have. Each is the only fault of its attestation.
 public enum AttestationFault: String, Sendable, CaseIterable {
     // MARK: certificates
     case expiredLeaf
@@ -7,16 +7,16 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     case intermediateNotCA
     /// One more issuer than the intermediate's path length allows.
     case pathTooLong
-    /// Everything right, under a root of another's.
+    /// Everything is right, but under a root that is not trusted.
     case otherRoot
-    /// Signed by a stranger who calls himself like the intermediate.
+    /// The leaf is signed by another issuer with the intermediate's name.
     case issuerByNameOnly
     case intermediateMissing
     case leafSelfSigned
     case leafSignedWithSHA1
     case leafIsCA
     case leafOnP384
-    /// Named by another key's id, for another app, or for another purpose.
+    /// The leaf is named by another key's id, for another app, or for another purpose.
     case leafNameOther
     case leafAppOther
     case leafPurposeOther
@@ -31,7 +31,7 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     case nonceTooShort
     case nonceTrailingByte
     case nonceUnderOtherTag
-    /// The right 32 bytes stand in the extension, and not where they belong.
+    /// The right 32 bytes are in the extension, but not in the right place.
     case nonceAfterAnother
 
     // MARK: authenticator data, covered by the nonce
@@ -39,7 +39,7 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     case otherLeafKey
     case otherApp
     case counterOne
-    /// 2^31: zero or less to those who read it as signed.
+    /// The counter is 2^31: zero or less to a verifier that reads it as signed.
     case counterHighBit
     case aaguidUnknown
     case otherEnvironment

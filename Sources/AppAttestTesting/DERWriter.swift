@@ -1,4 +1,4 @@
-/// Puts DER elements together (X.690 sections 8 and 10).
+/// Builds DER elements (X.690 sections 8 and 10).
 package enum DERWriter {
     package static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         [tag] + length(content.count) + content

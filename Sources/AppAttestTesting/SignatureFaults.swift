@@ -2,7 +2,7 @@ import Bytes
 public import Crypto
 
 /// Signatures with random faults, the same for the same seed: numbers next to the bounds of their
-/// ranges, bits that were turned, and parts of other signatures.
+/// ranges, flipped bits, and parts of other signatures.
 public struct SignatureFaults {
     private var generator: SplitMix64
 
@@ -21,7 +21,7 @@ public struct SignatureFaults {
         }
     }
 
-    /// One of `pool`, half of them as they are.
+    /// Returns one of `pool`, half of the time unchanged.
     public mutating func next(_ pool: [P256Check]) -> P256Check {
         let check = pool[Int.random(in: pool.indices, using: &generator)]
         let other = pool[Int.random(in: pool.indices, using: &generator)]
@@ -57,12 +57,12 @@ public struct SignatureFaults {
             bytes: bytes, signature: 0..<bytes.count, digest: check.digest, key: check.key)
     }
 
-    /// A number near 0, n, p or 2^256.
+    /// Returns a number near 0, n, p or 2^256.
     private mutating func edge() -> Bytes32 {
         let bases: [Bytes32] = [.zero, Self.order, Self.prime]
         let base = bases[Int.random(in: 0..<3, using: &generator)]
         let delta = Int64.random(in: -4...4, using: &generator)
-        // In two's complement, so that what goes below zero comes out next to 2^256.
+        // In two's complement, so that a number below zero becomes one next to 2^256.
         let rest: UInt64 = delta < 0 ? .max : 0
         var carry: UInt64 = 0
         func add(_ word: UInt64, _ addend: UInt64) -> UInt64 {
@@ -86,7 +86,7 @@ public struct SignatureFaults {
         word3: 0xFFFF_FFFF_FFFF_FFFF)
 }
 
-/// Numbers that look random and are the same for the same start (Steele and others, 2014).
+/// Random-looking numbers that are the same for the same seed (Steele and others, 2014).
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 

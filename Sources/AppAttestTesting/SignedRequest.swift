@@ -8,7 +8,7 @@ public struct RequestHeaderNames: Hashable, Sendable {
     public var assertion = "X-App-Attest-Assertion"
     public var clientData = "X-App-Attest-Client-Data"
     public var keyID = "X-App-Attest-Key-Id"
-    /// The header for the base64 of the body's SHA-256 in the `body` shape, or nil for none.
+    /// The header for the base64 of the body's SHA-256 in the `body` shape; nil for none.
     public var clientDataHash: String?
 
     public init() {}
@@ -27,7 +27,7 @@ public struct RequestHeaderNames: Hashable, Sendable {
 public enum KeyIDPlace: String, Sendable, CaseIterable {
     case header
     case clientData
-    /// Nowhere: the challenge knows it.
+    /// The key id is not sent, because the challenge is bound to it.
     case nowhere
 }
 
@@ -46,9 +46,9 @@ public struct SignedRequest: Hashable, Sendable {
 extension SimulatedDevice {
     /// Signs a request in the `header` shape, as an app would.
     ///
-    /// - `path`: what the app signs, normally `url.path`: decoded, without the query.
-    /// - `query`: signed as it is on the wire, where not nil.
-    /// - `fault`: what to do wrong in the assertion.
+    /// - `path`: the path that the app signs, normally `url.path`: decoded, without the query.
+    /// - `query`: signed as it is on the wire, if not nil.
+    /// - `fault`: the fault of the assertion.
     public func sign(
         method: String, path: String, query: String? = nil, body: [UInt8] = [],
         challenge: String?, keyIDPlace: KeyIDPlace = .header,
@@ -77,7 +77,7 @@ extension SimulatedDevice {
         return SignedRequest(headers: headers, clientData: clientData, assertion: assertion)
     }
 
-    /// Signs a request in the `body` shape: the body is the client data, challenge and all.
+    /// Signs a request in the `body` shape: the body, with its challenge, is the client data.
     public func sign(
         body: [UInt8], keyIDPlace: KeyIDPlace = .header,
         names: RequestHeaderNames = RequestHeaderNames(), fault: AssertionFault? = nil

@@ -6,7 +6,7 @@ import Crypto
 struct LeafRequest {
     let keyID: KeyID
     let key: SubjectKey
-    /// The moment of certification: the leaf is valid from a day before to two days after.
+    /// The moment of certification: the leaf is valid from one day before to two days after it.
     let seconds: Int64
     let nonce: [UInt8]
     let extensions: [CertificateExtension]
@@ -30,7 +30,7 @@ extension SimulatedApple {
         }
     }
 
-    /// The issuer of a leaf, with the certificates that go with it.
+    /// The issuer of a leaf, with its certificates.
     private struct Issuer {
         let key: ECPrivateKey
         let certificate: Certificate
@@ -72,8 +72,8 @@ extension SimulatedApple {
         }
     }
 
-    /// The intermediate again under its own key and name, valid for five years up to five years
-    /// after `seconds`, with other extensions.
+    /// The intermediate again with its own key and name, but other extensions. It is valid for ten
+    /// years around `seconds`.
     private func reissuedIntermediate(
         at seconds: Int64, extensions: [CertificateExtension]
     ) throws(SimulationError) -> Issuer {
@@ -90,7 +90,7 @@ extension SimulatedApple {
     private func leaf(
         _ request: LeafRequest, _ issuer: Issuer, _ fault: AttestationFault?
     ) throws(SimulationError) -> [UInt8] {
-        // Clear of the skew that a verifier may allow.
+        // Beyond the clock skew that a verifier may allow.
         let shift =
             switch fault {
             case .expiredLeaf: -4 * Self.day
@@ -127,14 +127,14 @@ extension SimulatedApple {
             let extensions = changed(request.extensions, fault)
             return [.basicConstraints(isCA: false)] + extensions + nonce
         }
-        // A CA whose key usage does not let it sign certificates is none.
+        // A CA whose key usage does not allow it to sign certificates is no CA.
         let others = request.extensions.filter {
             $0.oid != CertificateExtension.certificateSigning.oid
         }
         return [.basicConstraints(isCA: true), .certificateSigning] + others + nonce
     }
 
-    /// Has the leaf name another app or purpose, where `fault` says so.
+    /// Has the leaf name another app or purpose, if `fault` asks for that.
     private static func changed(
         _ extensions: [CertificateExtension], _ fault: AttestationFault?
     ) -> [CertificateExtension] {
@@ -144,7 +144,7 @@ extension SimulatedApple {
             let app = DERWriter.octetString(Array("ABCDE12345.com.example.none".utf8))
             (oid, value) = ("1.2.840.113635.100.8.5", DERWriter.context(1204, app))
         case .leafPurposeOther:
-            // That of TLS servers.
+            // The purpose of TLS servers.
             (oid, value) = ("2.5.29.37", [6, 8, 0x2B, 6, 1, 5, 5, 7, 3, 1])
         default: return extensions
         }

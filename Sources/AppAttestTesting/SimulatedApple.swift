@@ -8,11 +8,11 @@ public import JSON
 /// A verifier that trusts ``root`` trusts every object that this simulator makes, so the root is
 /// for tests and demonstrations only.
 public final class SimulatedApple: Sendable {
-    /// Stands in for Apple App Attestation Root CA.
+    /// The stand-in for Apple App Attestation Root CA.
     public let root: Certificate
-    /// Stands in for Apple App Attestation CA 1.
+    /// The stand-in for Apple App Attestation CA 1.
     public let intermediate: Certificate
-    /// Stands in for Apple Root CA - G3.
+    /// The stand-in for Apple Root CA - G3.
     public let receiptRoot: Certificate
     let receiptIntermediate: Certificate
 
@@ -27,8 +27,8 @@ public final class SimulatedApple: Sendable {
         "CN": "Simulated App Attestation CA 1", "O": "Simulated", "ST": "California",
     ]
 
-    /// Mints everything new. `seconds` since 1970 is about when it will be used: the intermediates
-    /// are valid from five years before to five years after, the roots for longer.
+    /// Makes all certificates anew. `seconds` since 1970 is the approximate time of use: the
+    /// intermediates are valid from five years before to five years after, the roots for longer.
     public init(around seconds: Int64) throws(SimulationError) {
         rootKey = try SimulationError.wrap { () throws(CryptoError) in try .generate(.p384) }
         intermediateKey = try SimulationError.wrap { () throws(CryptoError) in try .generate(.p384)
@@ -81,7 +81,7 @@ public final class SimulatedApple: Sendable {
 
     // MARK: saving
 
-    /// Everything needed to go on as the same Apple, private keys included.
+    /// The state to go on as the same Apple, including the private keys.
     public func state() throws(SimulationError) -> JSONValue {
         try SimulationError.wrap { () throws(CryptoError) in
             func text(_ pem: [UInt8]) -> JSONValue { .string(String(decoding: pem, as: UTF8.self)) }

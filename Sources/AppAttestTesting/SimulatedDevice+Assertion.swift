@@ -5,7 +5,7 @@ import Crypto
 extension SimulatedDevice {
     /// An assertion over `clientDataHash` (normally 32 bytes), with the next counter.
     ///
-    /// - `fault`: what to do wrong.
+    /// - `fault`: the fault of the assertion.
     /// - `authenticatorDataByteCount`: signs only that many bytes of the authenticator data.
     public func assert(
         clientDataHash: [UInt8], fault: AssertionFault? = nil,
@@ -39,7 +39,7 @@ extension SimulatedDevice {
     ) throws(SimulationError) -> [UInt8] {
         var message = data + clientDataHash
         if fault == .otherClientData { message[message.count - 1] ^= 1 }
-        // Signing the whole message hashes it once: the nonce is then the digest.
+        // Signing hashes the whole message once, so the nonce is the digest then.
         if fault != .nonceAsDigest { message = SHA256.hash(message).array }
         let signature = try SimulationError.wrap { () throws(CryptoError) in
             let signer = fault == .otherKey ? try P256PrivateKey.generate() : key
@@ -54,7 +54,7 @@ extension SimulatedDevice {
         }
     }
 
-    /// The two numbers of a DER signature as 32 bytes each.
+    /// The two numbers of a DER signature, as 32 bytes each.
     private static func raw(_ signature: [UInt8]) -> [UInt8] {
         var numbers: [UInt8] = []
         var index = 2

@@ -3,22 +3,22 @@ import Bytes
 import CBOR
 import Crypto
 
-/// The receipt that a simulated attestation carries, which nothing in the attestation covers.
+/// The receipt of a simulated attestation, which nothing else in the attestation covers.
 public enum ReceiptForm: String, Sendable, CaseIterable {
     case genuine
     case damaged
     case absent
-    /// Genuine, and of a kind that comes from Apple's server only.
+    /// The receipt is genuine, but of the kind that comes only from Apple's server.
     case exchanged
-    /// Genuine, and of the other environment.
+    /// The receipt is genuine, but of the other environment.
     case otherEnvironment
 }
 
 extension SimulatedDevice {
     /// An attestation of the device's key over `clientDataHash`, certified at `seconds` since 1970.
     ///
-    /// - `fault`: what to do wrong.
-    /// - `authenticatorDataByteCount`: makes nonce and object of only that many of its bytes.
+    /// - `fault`: the fault of the attestation.
+    /// - `authenticatorDataByteCount`: uses only that many bytes of the authenticator data.
     public func attest(
         clientDataHash: [UInt8], by apple: SimulatedApple, at seconds: Int64,
         fault: AttestationFault? = nil, receipt: ReceiptForm = .genuine,
@@ -163,7 +163,7 @@ extension SimulatedDevice {
 }
 
 extension AAGUID {
-    /// Sixteen bytes that no service of Apple's uses.
+    /// Sixteen bytes that no service of Apple uses.
     fileprivate static let unknown = Bytes16(
         word0: 0x6170_7061_7474_6573, word1: 0x7401_0000_0000_0000)
 }

@@ -3,8 +3,8 @@ import Bytes
 public import Crypto
 public import JSON
 
-/// One installation of an app with an App Attest key: attests, asserts, signs requests, rightly or
-/// with a chosen fault.
+/// One installation of an app with an App Attest key. It attests, asserts and signs requests,
+/// correctly or with a chosen fault.
 ///
 /// One thread at a time. The key stays loaded, so an assertion costs little more than its
 /// signature.
@@ -17,7 +17,7 @@ public final class SimulatedDevice {
     /// ``ValidationCategory``, sent by systems with an extension map.
     public let validationCategory: UInt32
     public let keyID: KeyID
-    /// How many assertions the device has made. The next one carries one more.
+    /// The number of assertions that the device has made. The next one carries one more.
     public var counter: UInt32
 
     let key: P256PrivateKey
@@ -26,8 +26,8 @@ public final class SimulatedDevice {
 
     public var publicKey: P256PublicKey { key.publicKey }
 
-    /// - `key`: a new one where nil.
-    /// - `validationCategory`: App Store in production, development otherwise, where nil.
+    /// - `key`: nil for a new one.
+    /// - `validationCategory`: nil for App Store in production and development otherwise.
     public init(
         appID: String, environment: AttestEnvironment = .production,
         system: SimulatedSystem = .iOS26, key: P256PrivateKey? = nil, counter: UInt32 = 0,
@@ -51,8 +51,8 @@ public final class SimulatedDevice {
             bundleVersion: bundleVersion, category: self.validationCategory)
     }
 
-    /// A key of which a coordinate begins with a zero byte, on which careless encoders stumble: one
-    /// key in 128.
+    /// A key with a coordinate that begins with a zero byte, which careless encoders get wrong. One
+    /// key in 128 has one.
     public static func keyWithLeadingZero() throws(SimulationError) -> P256PrivateKey {
         while true {
             let key = try SimulationError.wrap { () throws(CryptoError) in
@@ -64,7 +64,7 @@ public final class SimulatedDevice {
 
     // MARK: saving
 
-    /// Everything needed to go on as the same device, its private key included.
+    /// The state to go on as the same device, including its private key.
     public func state() throws(SimulationError) -> JSONValue {
         let pem = try SimulationError.wrap { () throws(CryptoError) in try key.pem() }
         return .object([

@@ -6,14 +6,14 @@ import Crypto
 public struct SimulatedReceipt: Hashable, Sendable {
     public var kind: ReceiptFields.Kind
     public var appID: String
-    /// A certificate in DER, as Apple writes it, or the 65 bytes of a point.
+    /// A certificate in DER, the form that Apple uses, or the 65 bytes of a point.
     public var attestedKey: [UInt8]
     public var clientHash: [UInt8]
     public var environment: AttestEnvironment
     /// Seconds since 1970.
     public var createdAt: Int64
     public var riskMetric: UInt32?
-    /// Names the key towards Apple's server; made of ``attestedKey`` where nil.
+    /// The token that names the key to Apple's server; nil for one made from ``attestedKey``.
     public var token: [UInt8]?
     /// Seconds from the receipt's creation to its *not before*, for `RECEIPT` only. Apple's is a
     /// day.
@@ -36,7 +36,7 @@ public struct SimulatedReceipt: Hashable, Sendable {
         self.riskMetric = riskMetric
     }
 
-    /// The set of fields, in no particular order, as Apple's are.
+    /// The set of fields, in no particular order, like Apple's.
     package var content: [UInt8] {
         func field(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
             DERWriter.sequence([
@@ -70,12 +70,12 @@ extension SimulatedApple {
         oid: "1.2.840.113635.100.12.15", value: [0x05, 0x00])
 
     /// Signs a receipt as Apple does: CMS in BER, the content in pieces of 1000 bytes. Only signers
-    /// of receipts are marked as such.
+    /// of receipts have the mark of such signers.
     public func receipt(
         _ receipt: SimulatedReceipt, isSignerMarked: Bool = true
     ) throws(SimulationError) -> [UInt8] {
         try SimulationError.wrap { () throws(CryptoError) in
-            // Signers live about a year, so that the receipts of a year ago have another.
+            // Signers live about a year, so that the receipts of a year ago have another one.
             let signer = try CertificateBuilder(
                 subject: ["CN": "Simulated Application Attestation Fraud Receipt Signing"],
                 key: .p256(receiptSignerKey.publicKey),

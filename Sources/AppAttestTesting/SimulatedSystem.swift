@@ -5,20 +5,21 @@ import Crypto
 
 /// The operating systems whose objects differ in form.
 public enum SimulatedSystem: String, Sendable, CaseIterable {
-    /// Nothing beyond the nine checks' needs.
+    /// A system that sends nothing beyond the needs of the nine checks.
     case iOS14
     /// A system with the CDhash entitlement: an unsigned top-level `cdHash` beside the three
     /// members.
     case iOS18CDHash
-    /// Leaf extensions 1.2.840.113635.100.8.6 and the extended key usage.
+    /// A system with the leaf extension 1.2.840.113635.100.8.6 and the extended key usage.
     case iOS26
-    /// Extension map, ED flag set.
+    /// A system with an extension map and the ED flag set.
     case iOS27
-    /// Extension map, ED flag clear: as in Apple's published sample.
+    /// A system with an extension map and the ED flag clear, as in Apple's published sample.
     case iOS27FlagClear
-    /// Extension map with the category as an integer, as Apple documents it, and unknown members.
+    /// A system with an extension map that has the category as an integer, as Apple documents it,
+    /// and unknown members.
     case iOS27Integer
-    /// Extension map, ED flag clear, a Mac's access control list.
+    /// A Mac with an extension map, the ED flag clear, and a Mac's access control list.
     case macOS27
 
     /// The extension map that the system writes after the fixed part of authenticator data, or
@@ -42,10 +43,10 @@ public enum SimulatedSystem: String, Sendable, CaseIterable {
         return CBORValue.map(entries).encoded
     }
 
-    /// AT always, in assertions too; ED where this system sets it.
+    /// The flags: AT always, in assertions too; ED if this system sets it.
     var flags: UInt8 { self == .iOS27 || self == .iOS27Integer ? 0xC0 : 0x40 }
 
-    /// Version, build and platform as the leaf names them; empty from the oldest systems.
+    /// The version, build and platform in the leaf; empty from the oldest systems.
     private var version: (version: String, build: String, platform: String) {
         switch self {
         case .iOS14: ("14.4", "", "")
@@ -95,11 +96,11 @@ public enum SimulatedSystem: String, Sendable, CaseIterable {
         return DERWriter.sequence([text(1400, version), text(1403, build), text(1026, platform)])
     }
 
-    /// SHA-256 of the list: what a test can trust in place of a real Mac's.
+    /// SHA-256 of the list, which a test can trust in place of a real Mac's.
     public var accessControlDigest: Bytes32 { SHA256.hash(accessControl) }
 
-    /// A list of permitted operations, as phones write it. A real Mac's is another, whose bytes
-    /// only a Mac makes.
+    /// A list of permitted operations in the form of phones. The list of a real Mac has other
+    /// bytes, which only a Mac makes.
     var accessControl: [UInt8] {
         let permitted = DERWriter.context(1, [0x01, 0x01, 0xFF])
         let operations = self == .macOS27 ? ["oa", "osgn"] : ["okd", "oa", "osgn", "odel", "ock"]

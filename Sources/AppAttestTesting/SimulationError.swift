@@ -1,6 +1,6 @@
 public import Crypto
 
-/// Why the simulator could not make what was asked for.
+/// The reason why the simulator could not make an object.
 public enum SimulationError: Error, Hashable, Sendable, CustomStringConvertible {
     case crypto(CryptoError)
     /// A saved state lacks this member, or it has another form.
@@ -13,7 +13,7 @@ public enum SimulationError: Error, Hashable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// Runs one step of OpenSSL's.
+    /// Runs one step of OpenSSL.
     static func wrap<Value>(
         _ body: () throws(CryptoError) -> Value
     ) throws(SimulationError) -> Value {

@@ -19,19 +19,19 @@ public struct AppleConfiguration: Sendable {
     }
 }
 
-/// Hears what an ``AppleClient`` meets, for metrics and alarms.
+/// The observer of an ``AppleClient``, for metrics and alarms.
 public protocol AppleObserver: AnyObject {
     /// Reports the outcome of each request that a caller made, once.
     func appleAnswered(service: String, environment: AttestEnvironment, label: String)
-    /// Apple does not take a key; told again while that lasts, every ten minutes.
+    /// Reports a key that Apple does not accept; again every ten minutes while that lasts.
     func appleRefused(keyID: String, teamID: String, failure: AppleFailure)
 }
 
-/// Asks Apple's services, signed in by the operator's keys. One thread's, its loop's.
+/// Asks Apple's services, signed in by the operator's keys. Belongs to its loop's thread.
 ///
-/// Requests that are under way keep the client alive, so that one may be replaced by another when
-/// the configuration changes. Both services have their own connections and their own bound on
-/// requests in flight: neither can starve the other.
+/// Requests that are under way keep the client alive, so that another client may replace it when
+/// the configuration changes. Each service has its own connections and its own bound on requests in
+/// flight, so that neither can starve the other.
 public final class AppleClient {
     private let loop: EventLoop
     private let configuration: AppleConfiguration
@@ -50,7 +50,7 @@ public final class AppleClient {
 
     public func has(team teamID: String) -> Bool { credentials.has(team: teamID) }
 
-    /// How many more receipts may be exchanged at once.
+    /// The number of receipts that may still be exchanged at once.
     public var freeCountOfReceipts: Int {
         configuration.https.inFlightCountMax - receipts.inFlightCount
     }
@@ -64,7 +64,7 @@ public final class AppleClient {
         devices.close()
     }
 
-    /// Exchanges a receipt for the newest of its key. `handler` hears it once and later.
+    /// Exchanges a receipt for the newest of its key. `handler` is called once, and later.
     @discardableResult
     public func renew(
         receipt: [UInt8], teamID: String, environment: AttestEnvironment,
@@ -86,7 +86,7 @@ public final class AppleClient {
         return begin(errand)
     }
 
-    /// Asks about a device. `deviceToken`: base64, as the device sent it.
+    /// Asks a question about a device. `deviceToken`: base64, as the device sent it.
     @discardableResult
     public func ask(
         _ question: DeviceCheck.Question, deviceToken: String, teamID: String,
@@ -110,12 +110,12 @@ public final class AppleClient {
         return begin(errand)
     }
 
-    // MARK: one key after the other
+    // MARK: trying one key after another
 
     private struct Errand<Answer: AppleAnswer> {
         let client: HTTPSClient
         let teamID: String
-        /// Makes the request with this token of ours.
+        /// Makes the request with this sign-in token.
         let request: (String) -> HTTPSRequest
         let read: (Result<HTTPSResponse, HTTPSFailure>) -> Answer
         let handler: (Answer) -> Void
@@ -162,8 +162,8 @@ public final class AppleClient {
     }
 }
 
-/// Something asked of Apple. Dropping it changes nothing; after ``cancel()`` the handler is not
-/// called any more.
+/// A request to Apple. Dropping it changes nothing; after ``cancel()`` the handler is not called
+/// any more.
 public final class AppleCall {
     fileprivate var request: HTTPSCall?
     private var timer: Timer?
@@ -174,7 +174,7 @@ public final class AppleCall {
         timer = nil
     }
 
-    /// Later, as every other answer.
+    /// Calls `body` later, like every other answer.
     fileprivate func tell(on loop: EventLoop, _ body: @escaping () -> Void) {
         let timer = Timer(loop: loop) { [self] in
             self.timer = nil
@@ -185,10 +185,10 @@ public final class AppleCall {
     }
 }
 
-/// The part that the answers of both services have in common.
+/// The common part of both services' answers.
 protocol AppleAnswer {
     init(_ failure: AppleFailure)
-    /// The failure, or nil if Apple did or judged what was asked.
+    /// The failure; nil if Apple did or judged what was asked.
     var failure: AppleFailure? { get }
 }
 

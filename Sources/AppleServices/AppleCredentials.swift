@@ -3,12 +3,12 @@ package import Crypto
 import JSON
 import JWT
 
-/// Which key signs in for a team, and with which token. Touches no network and no clock.
+/// The keys that sign in for a team, and their tokens. Touches no network and no clock.
 ///
-/// Keys are tried in their order. One that Apple refuses is passed over for a while, so that the
-/// next one carries on: a rotation needs both in the configuration for as long as it takes.
+/// Keys are tried in their order. One that Apple refuses is skipped for a while, so that the next
+/// one carries on: a rotation needs both in the configuration while it lasts.
 package struct AppleCredentials {
-    /// A token to try, and how to speak of it afterwards.
+    /// A token to try, with the index of its key.
     package struct Credential: Hashable {
         package let token: String
         package let keyID: String
@@ -18,17 +18,19 @@ package struct AppleCredentials {
     private struct Holder {
         let key: AppleKey
         var token = ""
-        /// Seconds since 1970; of the token.
+        /// The time of the token in seconds since 1970.
         var signedAt = Int64.min
-        /// When the key is used again; nanoseconds of the monotonic clock.
+        /// The time at which the key is used again, in nanoseconds of the monotonic clock.
         var refusedUntil: UInt64 = 0
     }
 
     private var holders: [Holder]
 
-    /// Apple takes a token for an hour after `iat`; signing costs little, and a clock may be off.
+    /// The time for which a token is reused. Apple accepts one for an hour after `iat`, but signing
+    /// costs little, and a clock may be wrong.
     package static let tokenLifeSeconds: Int64 = 10 * 60
-    /// A key that Apple refused is tried again after as long: it may have been our clock.
+    /// The time after which a refused key is tried again, because the reason may have been our
+    /// clock.
     package static let refusalNanoseconds: UInt64 = 10 * 60 * 1_000_000_000
 
     package init(_ keys: [AppleKey]) { holders = keys.map { Holder(key: $0) } }
@@ -53,9 +55,9 @@ package struct AppleCredentials {
         return candidates
     }
 
-    /// Apple does not take this key, or not its token. False if that is known.
+    /// Apple does not accept this key, or not its token. False if that is known already.
     package mutating func refuse(_ credential: Credential, now nanoseconds: UInt64) -> Bool {
-        // A fresh one may do, where the clock was set meanwhile.
+        // A fresh token may be accepted, if the clock was set meanwhile.
         holders[credential.index].signedAt = .min
         guard holders[credential.index].refusedUntil <= nanoseconds else { return false }
         holders[credential.index].refusedUntil = nanoseconds + Self.refusalNanoseconds
@@ -68,7 +70,7 @@ package struct AppleCredentials {
 
     private mutating func token(_ index: Int, _ seconds: Int64) throws(CryptoError) -> String {
         let holder = holders[index]
-        // A clock that was set back makes a token of the future.
+        // After a clock was set back, a token may be from the future.
         let isFresh =
             holder.signedAt <= seconds && seconds < holder.signedAt + Self.tokenLifeSeconds
         if holder.signedAt != .min, isFresh { return holder.token }

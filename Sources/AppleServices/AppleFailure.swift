@@ -1,20 +1,20 @@
 public import HTTPSClient
 
-/// Why one of Apple's services did not do what it was asked, whichever it was.
+/// The reason why any of Apple's services did not do what it was asked.
 public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// 401: our token, our key or our clock. Everything else will end so, too.
+    /// 401: our token, our key or our clock is wrong. All other requests will fail in the same way.
     case unauthorized
-    /// 403: the key is ours and may not do this.
+    /// 403: the key is valid but has no right to this.
     case forbidden
-    /// 429, and how long Apple wants to be left alone.
+    /// 429, with the time for which Apple wants no requests.
     case throttled(retryAfter: Duration?)
     /// 5xx.
     case serverError(status: Int, retryAfter: Duration?)
-    /// A status that Apple never documented.
+    /// Apple never documented this status.
     case unexpected(status: Int)
-    /// A status that fits, and a body that does not.
+    /// The status fits, but the body does not.
     case malformed(String)
-    /// No whole answer came: it may have been carried out, or not.
+    /// No complete answer came: the request may have been carried out, or not.
     case unanswered(HTTPSFailure)
     /// No key of this team is configured; nothing was sent.
     case noKey(teamID: String)
@@ -32,7 +32,7 @@ public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// How long Apple wants to be left alone, if it said so.
+    /// The time for which Apple wants no requests, if it said so.
     public var retryAfter: Duration? {
         switch self {
         case .throttled(let duration), .serverError(_, let duration): duration
@@ -56,7 +56,7 @@ public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The meaning of statuses that all services share, or nil for other statuses.
+    /// Interprets the statuses that all services share; nil for other statuses.
     init?(common response: HTTPSResponse) {
         switch response.status {
         case 401: self = .unauthorized
@@ -68,13 +68,13 @@ public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether another key of the team may fare better.
+    /// True if another key of the team may succeed.
     var blamesKey: Bool { self == .unauthorized || self == .forbidden }
 }
 
 extension HTTPSResponse {
-    /// The body as text without the white space around it; nil if it is no text or too long for the
-    /// few words that Apple's errors are.
+    /// The body as text without the white space around it; nil if it is no text, or too long for
+    /// Apple's short errors.
     var words: String? {
         let space: Set<UInt8> = [0x20, 0x09, 0x0D, 0x0A]
         let start = body.firstIndex { !space.contains($0) } ?? body.endIndex
@@ -83,7 +83,7 @@ extension HTTPSResponse {
         return String(validating: body[start..<end], as: UTF8.self)
     }
 
-    /// The ``words``, fit for a log line.
+    /// The ``words``, prepared for a log line.
     var shownWords: String {
         guard let words else { return "\(body.count) bytes" }
         let shown = words.unicodeScalars.map { scalar in

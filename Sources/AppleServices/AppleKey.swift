@@ -1,7 +1,7 @@
 public import Crypto
 import JWT
 
-/// A key of the operator's from Apple's developer site (`.p8`): it signs in for one team.
+/// A key of the operator from Apple's developer site (`.p8`), which signs in for one team.
 public struct AppleKey: Hashable, Sendable {
     public let teamID: String
     let signer: ES256Signer

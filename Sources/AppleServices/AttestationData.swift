@@ -5,15 +5,15 @@ public import HTTPSClient
 public enum AttestationData {
     /// Apple's answer to an exchange of a receipt.
     public enum Answer: Hashable, Sendable {
-        /// 200: a newer receipt, not yet verified.
+        /// 200: the answer is a newer receipt, not yet verified.
         case receipt([UInt8])
-        /// 304: not before the receipt's own *not before*.
+        /// 304: the receipt's own *not before* has not come.
         case tooEarly
-        /// 400 `Incorrect Environment`: a receipt of the other environment.
+        /// 400 `Incorrect Environment`: the receipt belongs to the other environment.
         case incorrectEnvironment
-        /// 400 `Bad Payload`: it will never do.
+        /// 400 `Bad Payload`: the receipt will never be accepted.
         case badPayload
-        /// 404: older than 30 days, or unknown.
+        /// 404: the receipt is older than 30 days, or unknown.
         case notFound
         case failed(AppleFailure)
 
@@ -32,7 +32,7 @@ public enum AttestationData {
 
     static let path = "/v1/attestationData"
 
-    /// The body is the receipt in base64, and nothing else.
+    /// Makes the request. The body is the receipt in base64, and nothing else.
     static func request(
         _ receipt: [UInt8], base: String, token: String, authorization: AppleAuthorization
     ) -> HTTPSRequest {
@@ -51,12 +51,12 @@ public enum AttestationData {
         }
     }
 
-    /// Interprets a whole response.
+    /// Interprets a complete response.
     public static func answer(_ response: HTTPSResponse) -> Answer {
         if let failure = AppleFailure(common: response) { return .failed(failure) }
         switch response.status {
         case 200:
-            // Encoders of base64 break lines, or end the last one.
+            // Encoders of base64 break lines, or end the last one with a line feed.
             let text = response.body.filter { $0 != 0x0D && $0 != 0x0A }
             guard let receipt = Base64.decode(text.span), !receipt.isEmpty else {
                 return .failed(.malformed("200 without a receipt in base64"))
@@ -77,9 +77,9 @@ public enum AttestationData {
     }
 }
 
-/// The form that the token has in the `Authorization` header.
+/// The form of the token in the `Authorization` header.
 public enum AppleAuthorization: String, Hashable, Sendable, CaseIterable {
-    /// The token alone, as Apple's sample for `attestationData` has it.
+    /// The token alone, as in Apple's sample for `attestationData`.
     case bare
     case bearer
 

@@ -2,7 +2,8 @@ import Bytes
 public import HTTPSClient
 import JSON
 
-/// DeviceCheck: is this token of a real device of ours, and the two bits that Apple keeps for it.
+/// The DeviceCheck service: tells if a token comes from a real device with our app, and keeps two
+/// bits for the device.
 public enum DeviceCheck {
     /// A question about a device, asked with the device's token.
     public enum Question: Hashable, Sendable {
@@ -20,11 +21,11 @@ public enum DeviceCheck {
         }
     }
 
-    /// The two bits that Apple keeps for a device and a team, whichever of its apps asks.
+    /// The two bits that Apple keeps for a device and a team, for all of the team's apps together.
     public struct Bits: Hashable, Sendable {
         public var bit0: Bool
         public var bit1: Bool
-        /// `YYYY-MM`.
+        /// The month of the last update, as `YYYY-MM`.
         public var lastUpdate: String?
 
         public init(bit0: Bool, bit1: Bool, lastUpdate: String? = nil) {
@@ -35,16 +36,16 @@ public enum DeviceCheck {
     }
 
     public enum Answer: Hashable, Sendable {
-        /// 200 to `validate` and `update`.
+        /// 200 to `validate` and `update`: the request succeeded.
         case done
-        /// 200 to `query`.
+        /// 200 to `query`: the bits of the device.
         case bits(Bits)
         /// 200 to `query` with plain text: the bits of this device have never been set.
         case neverSet
-        /// 400 that the client is to blame for: a token that is none, is used up, or of another
-        /// app or environment.
+        /// 400 by the client's fault: the token is invalid, used up, or of another app or
+        /// environment.
         case badToken(String)
-        /// Another 400: what we sent.
+        /// 400 for another reason: our request is wrong.
         case badRequest(String)
         case failed(AppleFailure)
 
@@ -60,10 +61,11 @@ public enum DeviceCheck {
         }
     }
 
-    /// Characters of a token that are looked at: real ones have about 2,900.
+    /// The most characters of a token that are accepted: real ones have about 2,900.
     public static let tokenByteCountMax = 8 * 1024
 
-    /// `token`: base64, as the device sent it. `transactionID`: never the same twice.
+    /// Makes a request. `token`: base64, as the device sent it. `transactionID`: never the same
+    /// twice.
     static func request(
         _ question: Question, token deviceToken: String, base: String, token: String,
         transactionID: String, milliseconds: Int64
@@ -96,7 +98,7 @@ public enum DeviceCheck {
         }
     }
 
-    /// Interprets a whole response to `question`.
+    /// Interprets a complete response to `question`.
     public static func answer(_ response: HTTPSResponse, to question: Question) -> Answer {
         if let failure = AppleFailure(common: response) { return .failed(failure) }
         switch response.status {
@@ -128,7 +130,7 @@ public enum DeviceCheck {
         return .bits(bits)
     }
 
-    /// `text` where it is `YYYY-MM`.
+    /// `text` if it has the form `YYYY-MM`; nil otherwise.
     private static func month(_ text: String) -> String? {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.map(\.utf8.count) == [4, 2],

@@ -2,9 +2,9 @@ public import AppAttest
 import Bytes
 import JSON
 
-/// A stand-in for Apple's services, without a network: receipts are renewed by a root of its own,
-/// DeviceCheck keeps two bits for each team and device. It checks what Apple checks, says what
-/// Apple says, and goes wrong on demand.
+/// A stand-in for Apple's services, without a network: receipts are renewed by its own root, and
+/// DeviceCheck keeps two bits for each team and device. It checks what Apple checks, answers what
+/// Apple answers, and fails on demand.
 ///
 /// One thread at a time. For tests and demonstrations only.
 public final class AppleStandIn {
@@ -15,7 +15,7 @@ public final class AppleStandIn {
         case any
     }
 
-    /// A request that came in, for tests that check the sender.
+    /// A received request, for tests that check the sender.
     public struct Record: Hashable, Sendable {
         public var service: String
         public var environment: AttestEnvironment
@@ -40,14 +40,14 @@ public final class AppleStandIn {
 
     private static let recordCountMax = 10_000
 
-    /// `secret`: what device tokens are sealed with.
+    /// `secret`: the secret that device tokens are sealed with.
     public init(apple: SimulatedApple, keys: [SignInKey], secret: [UInt8]) {
         signIn = SignInVerifier(keys)
         receipts = StandInReceipts(apple: apple)
         devices = StandInDevices(secret: secret)
     }
 
-    // MARK: what operators and tests do to it
+    // MARK: controls for operators and tests
 
     public func add(_ fault: StandInFault) { faults.append(fault) }
 
@@ -59,13 +59,13 @@ public final class AppleStandIn {
 
     public func restore(keyID: String) { signIn.restore(keyID: keyID) }
 
-    /// Says that attested keys (``KeyID``) are on one device, so that its risk metric counts them.
+    /// Puts attested keys (``KeyID``) on one device, so that its risk metric counts them.
     public func place(_ keyIDs: [KeyID], on device: String) { receipts.place(keyIDs, on: device) }
 
-    /// Whatever is counted, this is the key's risk metric.
+    /// Sets the key's risk metric, whatever the count is.
     public func setRisk(_ metric: UInt32, of keyID: KeyID) { receipts.setRisk(metric, of: keyID) }
 
-    /// Knows the key no more: 404.
+    /// Forgets the key: its receipts get 404.
     public func forget(_ keyID: KeyID) { receipts.forget(keyID) }
 
     public func deviceToken(
@@ -80,9 +80,9 @@ public final class AppleStandIn {
         devices.bits(teamID: teamID, device: device)
     }
 
-    // MARK: what the world asks
+    // MARK: requests
 
-    /// `seconds`: since 1970.
+    /// The reply to a request. `seconds`: since 1970.
     public func reply(to request: StandInRequest, at seconds: Int64) -> StandInReply {
         requestCount += 1
         let service: StandInService =

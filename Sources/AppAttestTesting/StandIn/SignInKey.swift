@@ -21,7 +21,8 @@ struct SignInVerifier {
     private let keys: [SignInKey]
     private var revoked: Set<String> = []
 
-    /// Apple's own bound is not published; clocks differ, and senders keep a token for a while.
+    /// The longest age of a token. Apple's own bound is not published; clocks differ, and senders
+    /// keep a token for a while.
     private static let tokenLifeSeconds: Int64 = 3600
     private static let clockSkewSeconds: Int64 = 300
 

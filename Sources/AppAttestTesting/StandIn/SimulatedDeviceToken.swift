@@ -3,14 +3,14 @@ import Bytes
 import Crypto
 import JSON
 
-/// A device token as a simulated device sends it: sealed, so that its maker can be asked about it
-/// without having kept it.
+/// A device token that a simulated device sends: sealed, so that its maker can recognise it without
+/// having kept it.
 public struct SimulatedDeviceToken: Hashable, Sendable {
-    /// Whatever a test calls the device.
+    /// The name that a test gives the device.
     public var device: String
     public var teamID: String
     public var environment: AttestEnvironment
-    /// Distinguishes the tokens of a device.
+    /// The number that tells the tokens of a device apart.
     public var number: UInt64
 
     private static let sealByteCount = 32
@@ -24,7 +24,7 @@ public struct SimulatedDeviceToken: Hashable, Sendable {
         self.number = number ?? RandomBytes.word()
     }
 
-    /// Base64, as the device's app sends it.
+    /// The token in base64, as the device's app sends it.
     public func text(secret: [UInt8]) -> String {
         var writer = JSONWriter()
         writer.beginObject()

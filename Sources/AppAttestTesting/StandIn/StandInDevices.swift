@@ -2,7 +2,7 @@ import AppAttest
 import Bytes
 import JSON
 
-/// DeviceCheck of a stand-in for Apple.
+/// The DeviceCheck service of a stand-in for Apple.
 struct StandInDevices {
     private struct Owner: Hashable {
         let teamID: String
@@ -17,7 +17,7 @@ struct StandInDevices {
 
     let secret: [UInt8]
     private var bits: [Owner: Bits] = [:]
-    /// Tokens that came, and when first.
+    /// The tokens that came, with the time of the first use.
     private var firstUses: [SimulatedDeviceToken: Int64] = [:]
     private var transactions: Set<String> = []
 
@@ -73,7 +73,7 @@ struct StandInDevices {
     }
 
     private func query(_ owner: Owner) -> StandInReply {
-        // Apple has both texts, whichever server answers.
+        // Apple uses both texts, whichever server answers.
         guard let found = bits[owner] else {
             let isLong = owner.device.utf8.count.isMultiple(of: 2)
             return StandInReply(

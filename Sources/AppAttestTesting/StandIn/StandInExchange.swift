@@ -8,7 +8,7 @@ public enum StandInService: String, Sendable, CaseIterable {
 
 /// A request that came to a stand-in for Apple.
 public struct StandInRequest: Sendable {
-    /// The environment, which the port tells as Apple's host does.
+    /// The environment. The port tells it, as Apple's host does.
     public var environment: AttestEnvironment
     public var method: String
     public var path: String
@@ -32,15 +32,15 @@ public struct StandInReply: Hashable, Sendable {
     /// The way in which a reply goes wrong.
     public enum Conduct: String, Sendable, CaseIterable {
         case whole
-        /// Half of the body, then the connection ends.
+        /// Half of the body comes, then the connection ends.
         case cut
         /// The connection ends before any answer.
         case close
-        /// Nothing comes, and the connection stays.
+        /// Nothing comes, and the connection stays open.
         case silent
-        /// Bytes that are no HTTP.
+        /// The bytes are no HTTP.
         case garbage
-        /// A body without end.
+        /// The body never ends.
         case endless
     }
 
@@ -68,7 +68,7 @@ public struct StandInReply: Hashable, Sendable {
     public init(status: Int, text: String) { self.init(status: status, body: Array(text.utf8)) }
 }
 
-/// Something that a stand-in does instead of what it should, for the next requests.
+/// A wrong behaviour of a stand-in for the next requests.
 public struct StandInFault: Sendable {
     /// The service that the fault affects, or nil for any.
     public var service: StandInService?

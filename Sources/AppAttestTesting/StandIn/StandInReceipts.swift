@@ -2,19 +2,19 @@ import AppAttest
 import Bytes
 import Crypto
 
-/// `attestationData` of a stand-in for Apple.
+/// The `attestationData` service of a stand-in for Apple.
 struct StandInReceipts {
     private let apple: SimulatedApple
     private let verifier: ReceiptVerifier
     /// The device of each key that shares one with others.
     private var devices: [KeyID: String] = [:]
-    /// When each key of a device was seen first; seconds since 1970.
+    /// The time at which each key of a device was seen first, in seconds since 1970.
     private var seen: [String: [KeyID: Int64]] = [:]
     private var risks: [KeyID: UInt32] = [:]
     private var forgotten: Set<KeyID> = []
 
     private static let day: Int64 = 86400
-    /// Receipts that are older are unknown, and keys are counted for as long.
+    /// The age at which receipts become unknown, and for which keys are counted.
     private static let memorySeconds: Int64 = 30 * day
     /// Field 4 as Apple's server writes it: 18 replacement characters of three bytes.
     private static let corruptedHash = Array(String(repeating: "\u{FFFD}", count: 18).utf8)
@@ -59,11 +59,11 @@ struct StandInReceipts {
         return StandInReply(status: 200, body: Base64.encodeBytes(made))
     }
 
-    /// Keys attested on the key's device in 30 days, as far as they came here.
+    /// The number of keys attested on the key's device in 30 days, as far as they came here.
     private mutating func count(_ keyID: KeyID, at seconds: Int64) -> UInt32 {
         let device = devices[keyID] ?? "alone \(keyID.base64)"
         var keys = seen[device, default: [:]]
-        // Those that were said to be there count whether or not they came.
+        // Keys that were placed on the device count even if they never came.
         for (other, place) in devices where place == device && keys[other] == nil {
             keys[other] = seconds
         }

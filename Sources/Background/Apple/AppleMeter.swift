@@ -2,7 +2,7 @@ package import AppAttest
 import EventLoop
 
 /// The counts of requests to Apple's services, by outcome. The control thread counts and a scrape
-/// reads. A lock will do, far from the request path.
+/// reads. A lock is good enough, because this is far from the request path.
 package final class AppleMeter: Sendable {
     package struct Requests: Hashable {
         package let service: String
@@ -30,7 +30,7 @@ package final class AppleMeter: Sendable {
 
     package func countRefusal(of key: Key) { counts.withLock { $0.refusals[key, default: 0] += 1 } }
 
-    /// In a stable order.
+    /// The counts of requests, in a stable order.
     package var requests: [(Requests, UInt64)] {
         counts.withLock { $0.requests }.sorted { left, right in
             let names = [left, right].map { entry in
@@ -40,7 +40,7 @@ package final class AppleMeter: Sendable {
         }.map { ($0.key, $0.value) }
     }
 
-    /// In a stable order.
+    /// The counts of refused keys, in a stable order.
     package var refusals: [(Key, UInt64)] {
         counts.withLock { $0.refusals }
             .sorted { ($0.key.teamID, $0.key.keyID) < ($1.key.teamID, $1.key.keyID) }

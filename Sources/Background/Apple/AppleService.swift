@@ -11,7 +11,7 @@ package final class AppleService: AppleObserver {
     private let meter: AppleMeter
     private let log: any EventLog
     private var settings: AppleSettings?
-    /// The client, or nil if no key is configured. Requests in flight end with the client that they
+    /// The client; nil if no key is configured. Requests in flight stay with the client that they
     /// began with.
     package private(set) var client: AppleClient?
 
@@ -27,10 +27,10 @@ package final class AppleService: AppleObserver {
         fileprivate let client: AppleClient?
     }
 
-    /// To be called at the start and at each reload, before anything else of it is in force; nil if
-    /// nothing changes.
+    /// Prepares another configuration. To be called at the start and at each reload, before any
+    /// part of it is in force; nil if nothing changes.
     package func change(to next: AppleSettings?) throws(ConfigurationFailure) -> Change? {
-        // What is known of keys, and connections, outlive a reload that does not concern them.
+        // The state of keys, and connections, outlive a reload that does not concern them.
         guard next != settings else { return nil }
         do throws(HTTPSClientError) {
             let fresh = try next.map { settings throws(HTTPSClientError) in
@@ -49,7 +49,7 @@ package final class AppleService: AppleObserver {
         client = change.client
     }
 
-    /// Ends what is under way, whose callers hear of it.
+    /// Cancels all requests that are under way. Their callers are told.
     package func close() {
         client?.close()
         client = nil

@@ -6,8 +6,7 @@ package import KeyStore
 /// A question about a device, on its way to the control thread.
 package struct DeviceQuestion: Sendable {
     package enum Kind: Sendable {
-        /// Asks for a request whether the device is genuine, and for an enrolment also what its
-        /// bits are.
+        /// Asks for a request if the device is genuine, and for an enrolment also for its bits.
         case judge(withBits: Bool)
         /// Asks for the operator's own services about a device of this environment.
         case ask(DeviceCheck.Question, AttestEnvironment)
@@ -15,10 +14,10 @@ package struct DeviceQuestion: Sendable {
         case change(bit0: Bool?, bit1: Bool?, AttestEnvironment)
     }
 
-    /// Base64, standard alphabet.
+    /// The token in base64, standard alphabet.
     package let token: String
     package let kind: Kind
-    /// Called once, on the control thread; hands the reply over.
+    /// Called once on the control thread with the reply.
     package let reply: @Sendable (DeviceReply) -> Void
 
     package init(
@@ -56,7 +55,7 @@ package final class DeviceCheckMailbox: Sendable {
 
     package init() {}
 
-    /// Connects it: from now on questions arrive at `mailbox`.
+    /// Connects it: from now on questions go to `mailbox`.
     package func connect(_ mailbox: Mailbox<DeviceQuestion>) {
         self.mailbox.withLock { $0 = mailbox }
     }
@@ -67,6 +66,6 @@ package final class DeviceCheckMailbox: Sendable {
         return mailbox?.post(question) ?? false
     }
 
-    /// Questions that wait for the control thread's next turn.
+    /// The most questions that wait for the control thread's next turn.
     package static let countMax = 4096
 }

@@ -6,8 +6,8 @@ package import KeyStore
 import Policy
 package import Settings
 
-/// Puts questions about devices to Apple, no faster and no more at once than the configuration
-/// allows. The control thread's.
+/// Asks Apple questions about devices, with the rate and the number at once that the configuration
+/// allows. Belongs to the control thread.
 package final class DeviceCheckService {
     private let loop: EventLoop
     private let apple: AppleService
@@ -16,11 +16,11 @@ package final class DeviceCheckService {
     private var judgedCount = 0
     /// The rate of requests' questions. The bucket holds a second's worth.
     private var bucket = TokenBucket()
-    /// Changes of bits, one after the other: Apple cannot compare and set.
+    /// Changes of bits, one after another because Apple cannot compare and set.
     private var changes: [DeviceQuestion] = []
     private var isChanging = false
 
-    /// Each holds a token of some kilobytes.
+    /// The most changes that wait. Each holds a token of some kilobytes.
     private static let changeCountMax = 1000
 
     package init(loop: EventLoop, apple: AppleService, mailbox questions: DeviceCheckMailbox) throws
@@ -80,7 +80,7 @@ package final class DeviceCheckService {
         ask(question, kind, settings.teamID, settings.environments[...], client)
     }
 
-    /// One environment after the other, until one knows the token.
+    /// Asks one environment after another, until one knows the token.
     private func ask(
         _ question: DeviceQuestion, _ kind: DeviceCheck.Question, _ teamID: String,
         _ environments: ArraySlice<AttestEnvironment>, _ client: AppleClient
@@ -144,7 +144,7 @@ package final class DeviceCheckService {
             question.reply(reply)
             changeNext()
         }
-        // Where both are given nothing need be read.
+        // If both bits are given, nothing need be read first.
         if let bit0, let bit1 {
             return write(DeviceCheck.Bits(bit0: bit0, bit1: bit1), device, client, end)
         }
@@ -185,11 +185,11 @@ package final class DeviceCheckService {
 }
 
 extension DeviceCheck.Bits {
-    /// The bits as a key's record has them.
+    /// The bits in the form of a key's record.
     package var kept: DeviceBits { DeviceBits(bit0: bit0, bit1: bit1) }
 }
 
 extension DeviceBits {
-    /// The bits of a device that Apple has none of: neither is set.
+    /// The bits of a device for which Apple has none: neither is set.
     package static let neverSet = DeviceBits(bit0: false, bit1: false)
 }

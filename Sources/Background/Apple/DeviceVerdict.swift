@@ -3,13 +3,13 @@ package import KeyStore
 
 /// The outcome of a question about a device.
 package enum DeviceVerdict: Sendable {
-    /// The bits where they were asked for.
+    /// The device is genuine. `bits`: its bits, if they were asked for.
     case genuine(AttestEnvironment, bits: DeviceBits?)
-    /// Apple does not take the token.
+    /// Apple does not accept the token.
     case badToken
     /// The token could not be judged. The text is for log and metrics.
     case unjudged(String)
-    /// A bound is reached, which strangers can use up.
+    /// A limit is reached, which strangers can use up.
     case busy(DeviceBound, retryAfterSeconds: UInt64? = nil)
 }
 
@@ -17,8 +17,8 @@ package enum DeviceVerdict: Sendable {
 package enum DeviceBound: Sendable {
     /// As many questions as the configuration allows are in flight.
     case inFlight
-    /// The configured rate.
+    /// The configured rate is reached.
     case rate
-    /// Apple's own, or what may be one; the label is for log and metrics.
+    /// Apple's own limit is reached, or may be; the label is for log and metrics.
     case apple(label: String)
 }

@@ -2,7 +2,7 @@
 package protocol EventLog: Sendable {
     func event(level: StaticString, _ name: StaticString, _ message: String)
 
-    /// Counts an event that is not logged. `isOwed`: nothing else will say how many these were.
+    /// Counts an event that is not logged. `isOwed`: no later line will say how many these were.
     func leftOut(_ name: StaticString, isOwed: Bool)
 }
 

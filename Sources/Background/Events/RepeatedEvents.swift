@@ -1,15 +1,16 @@
 import Bytes
 package import EventLoop
 
-/// Keeps what happens to thousands from being told a thousand times: the same words once a minute,
-/// with how often they were left out.
+/// Keeps an event that happens to thousands of clients from being logged a thousand times: the same
+/// words are logged once a minute, with the number of times that they were left out.
 package struct RepeatedEvents: Sendable {
     /// The outcome for one event.
     package enum Turn: Equatable, Sendable {
         case told(String)
-        /// Left out: the same was told just now. How often it came is told with it the next time.
+        /// Left out, because the same was logged just now. The next time its count is logged with
+        /// it.
         case repeated
-        /// Left out: too many of its name were told just now.
+        /// Left out, because too many events of this name were logged just now.
         case crowdedOut
     }
 
@@ -25,15 +26,15 @@ package struct RepeatedEvents: Sendable {
     }
 
     private static let interval = Duration.seconds(60)
-    /// Words that strangers choose, an address for one, must not make it long.
+    /// The most different texts. Strangers choose some of the words, such as an address, and must
+    /// not make the list long.
     private static let countMax = 64
-    /// By the names of events: what strangers bring about takes no other event's room.
+    /// The shares by the names of events, so that strangers' events take no other event's room.
     private var shares: [String: Share] = [:]
 
     package init() {}
 
-    /// Whether the event is to be told, and how. `kind`: what counts as the same where the words
-    /// differ each time.
+    /// The outcome for an event. `kind`: the part that identifies it if the words differ each time.
     package mutating func turn(
         _ name: StaticString, _ text: String, of kind: String? = nil, at now: MonotonicInstant
     ) -> Turn {
@@ -48,7 +49,7 @@ package struct RepeatedEvents: Sendable {
             share.silences[kind]?.leftOutCount = silence.leftOutCount + 1
             return .repeated
         }
-        // Few are ever known, and those that are over are forgotten.
+        // There are few at a time, and those that are over are forgotten.
         share.silences = share.silences.filter { now < $0.value.end }
         if share.silences.count >= countMax {
             guard now >= share.crowdedUntil else { return .crowdedOut }

@@ -3,16 +3,16 @@ import HTTPSClient
 import OTLP
 import Settings
 
-/// What a collector's answer to one export means.
+/// The meaning of a collector's answer to one export.
 enum ExportResult {
     case accepted(OTLPAnswer)
-    /// It may be sent again, not before `after` if that is known.
+    /// The export may be sent again, not before `after` if that is known.
     case later(ExportMeter.Outcome, after: Duration?, reason: String)
-    /// To send it again would be in vain.
+    /// Sending the export again would be in vain.
     case refused(reason: String)
 
-    /// The statuses after which OTLP/HTTP has a client try again are 429, 502, 503 and 504; so is
-    /// no answer at all. A redirect is followed nowhere: the endpoint is the operator's to say.
+    /// OTLP/HTTP has a client try again after 429, 502, 503 and 504, and if there is no answer. A
+    /// redirect is never followed, because the operator chooses the endpoint.
     init(_ result: Result<HTTPSResponse, HTTPSFailure>) {
         switch result {
         case .success(let response):
@@ -24,7 +24,7 @@ enum ExportResult {
                     reason: "the collector answered \(response.status)")
             default: self = .refused(reason: "the collector answered \(response.status)")
             }
-        // What answers too much is no collector.
+        // A server with so long an answer is no collector.
         case .failure(.tooLarge): self = .refused(reason: "\(HTTPSFailure.tooLarge)")
         case .failure(let failure):
             self = .later(.failed, after: nil, reason: "\(failure)")
@@ -32,8 +32,8 @@ enum ExportResult {
     }
 }
 
-/// One signal's way to the collector: one request at a time, and events when it fails and when it
-/// works again.
+/// The channel of one signal to the collector: one request at a time, with an event when it fails
+/// and when it works again.
 final class ExportChannel {
     let signal: ExportMeter.Signal
     private let meter: ExportMeter
@@ -67,7 +67,7 @@ final class ExportChannel {
         }
     }
 
-    /// How long to wait after the failures so far.
+    /// The wait after the failures so far.
     func pause(after asked: Duration?, jitter: Double) -> Duration {
         var backOff = BackOff()
         backOff.shortest = .seconds(1)
@@ -76,14 +76,14 @@ final class ExportChannel {
         return max(wait, min(asked ?? .zero, Self.pauseMax))
     }
 
-    /// The settings have changed: what is known of the old collector does not matter.
+    /// Forgets the state of the old collector, because the settings have changed.
     func forget() {
         isBusy = false
         failureCount = 0
         meter.succeeded(signal)
     }
 
-    /// What a collector says that it threw away, within what any export holds.
+    /// The number of items that a collector says it threw away, limited to what an export can hold.
     private static func believable(_ answer: OTLPAnswer) -> Int {
         min(Int(clamping: answer.rejectedCount), rejectedCountMax)
     }
@@ -110,7 +110,7 @@ final class ExportChannel {
         }
     }
 
-    /// A collector that throws away something of every export is told of once a minute.
+    /// Logs once a minute that a collector throws away a part of every export.
     private func tellRejected(_ answer: OTLPAnswer) {
         if signal == .traces { meter.drop(Self.believable(answer), .rejected) }
         let text =
@@ -127,11 +127,11 @@ final class ExportChannel {
         log.event(level: "warning", "otlp_down", "\(signal.rawValue) are not exported: \(reason)")
     }
 
-    /// A collector that says more than this is asked again nevertheless.
+    /// The longest wait, even if a collector asks for a longer one.
     private static let pauseMax = Duration.seconds(300)
 }
 
-/// A collector, and a client that reaches it.
+/// A collector, and the client that reaches it.
 struct ExportTarget {
     let client: HTTPSClient
     private let endpoint: String

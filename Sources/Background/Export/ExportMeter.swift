@@ -1,6 +1,6 @@
 import EventLoop
 
-/// The counts of exports by OTLP. A lock will do: batches are counted, not requests.
+/// The counts of exports by OTLP. A lock is good enough, because batches are counted, not requests.
 package final class ExportMeter: Sendable {
     package enum Signal: String, CaseIterable, Sendable {
         case traces
@@ -10,22 +10,22 @@ package final class ExportMeter: Sendable {
     /// The result of an export.
     package enum Outcome: String, CaseIterable, Sendable {
         case accepted
-        /// The collector asks for patience: 429, 502, 503 or 504.
+        /// The collector asks the client to wait: 429, 502, 503 or 504.
         case throttled
-        /// It has answered with another status than 200.
+        /// The collector has answered with any other status than 200.
         case refused
-        /// No answer.
+        /// There was no answer.
         case failed
     }
 
-    /// Why spans were lost.
+    /// The reason why spans were lost.
     package enum Loss: String, CaseIterable, Sendable {
         case queueFull = "queue_full"
-        /// The collector has refused the request that held them.
+        /// The collector has refused the request with these spans.
         case refused
-        /// It took the request and said that it threw them away.
+        /// The collector took the request and said that it threw the spans away.
         case rejected
-        /// They could not be sent for as long as they are kept.
+        /// The spans could not be sent for as long as they are kept.
         case undelivered
     }
 
@@ -55,14 +55,14 @@ package final class ExportMeter: Sendable {
 
     package func succeeded(_ signal: Signal) { counts.withLock { $0.failures[signal] = nil } }
 
-    /// Why the last export of a signal failed; nil if it did not.
+    /// The reason why the last export of a signal failed; nil if it did not.
     package func failure(of signal: Signal) -> String? {
         counts.withLock { $0.failures[signal] }
     }
 
     func turnedOn() { counts.withLock { $0.isOn = true } }
 
-    /// Whether anything was to be exported since the start.
+    /// True if an export was ever configured since the start.
     package var isOn: Bool { counts.withLock { $0.isOn } }
 
     package func value(_ signal: Signal, _ outcome: Outcome) -> UInt64 {

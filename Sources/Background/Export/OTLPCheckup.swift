@@ -3,9 +3,9 @@ import HTTPSClient
 import OTLP
 package import Settings
 
-/// Shows a collector an export of nothing, for `doctor`.
+/// Sends a collector an empty export, for `doctor`.
 package enum OTLPCheckup {
-    /// The signals that `settings` has exported.
+    /// The signals that `settings` export.
     package static func signals(of settings: OTLPSettings) -> [ExportMeter.Signal] {
         ExportMeter.Signal.allCases.filter { signal in
             switch signal {
@@ -15,7 +15,8 @@ package enum OTLPCheckup {
         }
     }
 
-    /// Blocks. Returns why the collector does not take exports of that signal; nil if it does.
+    /// Blocks. Returns the reason why the collector does not accept exports of that signal; nil if
+    /// it does.
     package static func failure(
         of signal: ExportMeter.Signal, at settings: OTLPSettings
     ) throws -> String? {

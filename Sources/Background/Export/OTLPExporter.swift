@@ -11,7 +11,7 @@ package final class OTLPExporter {
     package struct Origin {
         let resource: OTLPResource
         let version: String
-        /// When the counters began: nanoseconds since 1970.
+        /// The time at which the counters began, in nanoseconds since 1970.
         let startedAt: UInt64
 
         package init(resource: OTLPResource, version: String, startedAt: UInt64) {
@@ -21,7 +21,7 @@ package final class OTLPExporter {
         }
     }
 
-    /// Spans that are sent until they have arrived, or are too old.
+    /// Spans that are sent until they have arrived or are too old.
     private struct HeldSpans {
         let body: [UInt8]
         let spanCount: Int
@@ -43,16 +43,16 @@ package final class OTLPExporter {
     private var spansPausedUntil = MonotonicInstant(nanoseconds: 0)
     private var ending = Ending()
 
-    /// How far the last exports are.
+    /// The progress of the last exports.
     private struct Ending {
-        /// Called when they are over; nil before.
+        /// Called when they are over; nil before the end has begun.
         var whenOver: (() -> Void)?
         var timer: Timer?
-        /// The last export of metrics has not begun.
+        /// True if the last export of metrics has not begun.
         var owesMetrics = false
     }
 
-    /// `collect` makes the metrics as they are now.
+    /// `collect` returns the metrics of this moment.
     package init(
         loop: EventLoop, queue: SpanQueue, meter: ExportMeter, log: any EventLog, _ origin: Origin,
         collect: @escaping () -> MetricFamilies
@@ -76,8 +76,8 @@ package final class OTLPExporter {
         fileprivate let target: ExportTarget?
     }
 
-    /// To be called at the start and at each reload, before anything else of it is in force; nil if
-    /// nothing changes.
+    /// Prepares another configuration. To be called at the start and at each reload, before any
+    /// part of it is in force; nil if nothing changes.
     package func change(to next: OTLPSettings?) throws(ConfigurationFailure) -> Change? {
         guard next != settings else { return nil }
         do throws(HTTPSClientError) {
@@ -92,7 +92,7 @@ package final class OTLPExporter {
 
     package func use(_ change: Change?) {
         guard let change, ending.whenOver == nil else { return }
-        // What is under way goes to the new place, or nowhere.
+        // Exports under way are sent to the new collector, or dropped.
         target?.client.close()
         traces.forget()
         metrics.forget()
@@ -136,7 +136,7 @@ package final class OTLPExporter {
         switch result {
         case .accepted:
             held = nil
-            // As fast as the collector takes them.
+            // At the collector's pace.
             sendSpans()
         case .refused:
             dropHeld(.refused)
@@ -169,7 +169,8 @@ package final class OTLPExporter {
         }
     }
 
-    /// What was not taken is not sent again: the next export says it all.
+    /// Ends an export. Metrics that were not taken are not sent again, because the next export has
+    /// all of them.
     private func metricsEnded(_ result: ExportResult, interval: Duration) {
         guard ending.whenOver == nil else {
             if ending.owesMetrics, case .accepted = result { sendMetrics() }
@@ -192,7 +193,7 @@ package final class OTLPExporter {
         sendMetrics()
     }
 
-    /// Sends what there is, for some seconds at most, and then calls `whenOver`.
+    /// Sends everything that is queued, for some seconds at most, and then calls `whenOver`.
     package func finish(_ whenOver: @escaping () -> Void) {
         guard target != nil, ending.whenOver == nil else { return whenOver() }
         ending.whenOver = whenOver
@@ -220,7 +221,7 @@ package final class OTLPExporter {
         whenOver()
     }
 
-    /// Ends what is under way.
+    /// Cancels all exports that are under way.
     package func close() {
         target?.client.close()
         target = nil
@@ -233,8 +234,8 @@ package final class OTLPExporter {
 
     /// Often enough for a person who watches a trace, and rare enough for a collector.
     private static let spanInterval = Duration.seconds(1)
-    /// How long spans are kept for a collector that does not take them.
+    /// The time for which spans are kept for a collector that does not take them.
     private static let spanPatience = Duration.seconds(120)
-    /// How long a stop waits for the last exports.
+    /// The time for which a stop waits for the last exports.
     private static let finishPatience = Duration.seconds(5)
 }

@@ -1,8 +1,8 @@
 import EventLoop
 package import OTLP
 
-/// Finished spans on their way from the workers to the export. It is bounded: a collector that is
-/// slow or gone costs spans, and never a request's time.
+/// Finished spans on their way from the workers to the export. The queue is bounded: a slow or
+/// absent collector costs spans, and never a request's time.
 package final class SpanQueue: Sendable {
     private struct State {
         var batches: [SpanBatch] = []
@@ -15,7 +15,7 @@ package final class SpanQueue: Sendable {
 
     package init(meter: ExportMeter) { self.meter = meter }
 
-    /// Adds what one turn of a worker's loop has finished.
+    /// Adds the spans of one turn of a worker's loop.
     package func post(_ batch: SpanBatch) {
         let isTaken = state.withLock { state in
             guard state.isOpen, state.byteCount + batch.bytes.count <= Self.byteCountMax else {
@@ -28,7 +28,7 @@ package final class SpanQueue: Sendable {
         if !isTaken { meter.drop(batch.spanCount, .queueFull) }
     }
 
-    /// Takes the oldest batches, about as much as one request is to hold.
+    /// Takes the oldest batches, about as much as one request may hold.
     package func take() -> [SpanBatch] {
         state.withLock { state in
             var byteCount = 0
@@ -56,8 +56,9 @@ package final class SpanQueue: Sendable {
         meter.drop(lostCount, .undelivered)
     }
 
-    /// Some 8000 spans.
+    /// The most bytes, of some 8000 spans.
     package static let byteCountMax = 8 * 1024 * 1024
-    /// Half a request: a batch more may follow. Collectors take at most 4 MiB at once by default.
+    /// The size at which a request is full enough, half of its limit because one more batch may
+    /// follow. Collectors accept at most 4 MiB at once by default.
     package static let requestByteCountMax = 1024 * 1024
 }

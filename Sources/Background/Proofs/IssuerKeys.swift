@@ -2,37 +2,37 @@ package import EventLoop
 package import JWT
 package import Settings
 
-/// The keys of an issuer whose keys are fetched, as they were last found.
+/// The keys that were last fetched from an issuer.
 ///
-/// The control thread fetches; workers take them from here, and say when a token names a key that
-/// is not among them. Any thread may use it.
+/// The control thread fetches them; workers read them here, and report tokens that name an unknown
+/// key. Any thread may use it.
 package final class IssuerKeys: Sendable {
     /// The result of a request for keys.
     package enum Outcome: String, CaseIterable, Sendable {
         case fetched
-        /// No answer, or not a whole one.
+        /// There was no answer, or an incomplete one.
         case failed
-        /// An answer with another status than 200; redirects are among them.
+        /// The answer had another status than 200, such as that of a redirect.
         case refused
-        /// Not a document of usable keys.
+        /// The answer was no document of usable keys.
         case malformed
     }
 
     package struct Figures: Sendable {
         package fileprivate(set) var counts: [Outcome: UInt64] = [:]
         package fileprivate(set) var keyCount = 0
-        /// When the keys end if they are not fetched again; nil if there are none.
+        /// The time at which the keys end if they are not fetched again; nil if there are none.
         fileprivate(set) var staleAt: MonotonicInstant?
-        /// When the issuer is asked again, if no token names an unknown key before; in the past
-        /// while it is asked. Nil before the first question.
+        /// The time at which the issuer is asked again, if no token names an unknown key before;
+        /// past while it is being asked. Nil before the first question.
         package fileprivate(set) var dueAt: MonotonicInstant?
-        /// Why they could not be fetched the last time; nil if they could.
+        /// The reason why they could not be fetched the last time; nil if they could.
         package fileprivate(set) var failure: String?
         /// The result of that request; nil likewise.
         package fileprivate(set) var failedBy: Outcome?
 
-        /// How long ago the keys were fetched; nil if there are none. The machine may have started
-        /// since.
+        /// The time since the keys were fetched; nil if there are none. The machine may have been
+        /// restarted since.
         package func age(at now: MonotonicInstant) -> Duration? {
             staleAt.map { IssuerKeys.staleMax - ($0 - now) }
         }
@@ -48,17 +48,17 @@ package final class IssuerKeys: Sendable {
 
     package init() {}
 
-    /// Nil before they were fetched, and once they are too old.
+    /// The keys; nil before they were fetched, and once they are too old.
     package var current: JSONWebKeySet? { state.withLock { $0.keys } }
 
     package var figures: Figures { state.withLock { $0.figures } }
 
-    /// A token names a key that is not among them.
+    /// Notes that a token names a key that is not among them.
     package func miss() { state.withLock { $0.areMissed = true } }
 
     // MARK: the control thread's
 
-    /// Whether a token has named an unknown key since the last call.
+    /// True if a token has named an unknown key since the last call.
     func takeMiss() -> Bool {
         state.withLock { state in
             defer { state.areMissed = false }
@@ -66,7 +66,7 @@ package final class IssuerKeys: Sendable {
         }
     }
 
-    /// `count`: how many of them are for the algorithms that were agreed on.
+    /// Takes new keys. `count`: the number of them that are for the agreed algorithms.
     func take(_ keys: JSONWebKeySet, count: Int, at now: MonotonicInstant) {
         state.withLock { state in
             state.keys = keys
@@ -78,15 +78,15 @@ package final class IssuerKeys: Sendable {
         }
     }
 
-    /// Holds what was fetched from elsewhere for the same issuer, for as long as it would have
-    /// counted there, or until an answer of its own comes.
+    /// Takes keys that were fetched from another place of the same issuer, for as long as they
+    /// would have counted there, or until an answer from this place comes.
     func inherit(from other: IssuerKeys) {
         let (keys, figures) = other.state.withLock { ($0.keys, $0.figures) }
         guard let keys, let staleAt = figures.staleAt else { return }
         hold(keys, count: figures.keyCount, until: staleAt)
     }
 
-    /// Holds what was fetched before until `staleAt`, if there is nothing newer.
+    /// Takes keys that were fetched earlier until `staleAt`, if there are no newer ones.
     func hold(_ keys: JSONWebKeySet, count: Int, until staleAt: MonotonicInstant) {
         state.withLock { state in
             guard state.keys == nil else { return }
@@ -106,7 +106,7 @@ package final class IssuerKeys: Sendable {
         }
     }
 
-    /// They are too old to be believed.
+    /// Forgets the keys, because they are too old to be used.
     func forget() {
         state.withLock { state in
             state.keys = nil
@@ -115,16 +115,16 @@ package final class IssuerKeys: Sendable {
         }
     }
 
-    /// How long keys count that cannot be renewed: longer than most failures, and no longer than a
-    /// stolen key that the issuer withdrew should do harm.
+    /// The time for which keys count that cannot be renewed: longer than most failures, and no
+    /// longer than a stolen key that the issuer withdrew should do harm.
     static let staleMax = Duration.seconds(24 * 3600)
 }
 
-/// The keys of all issuers whose keys are fetched: they outlive reloads.
+/// The keys of all issuers whose keys are fetched. They outlive reloads.
 package final class IssuerKeyRegister: Sendable {
     package struct Place: Hashable, Sendable {
         let name: String
-        /// Nil where tokens of any are taken.
+        /// Nil if tokens of any issuer are accepted.
         let issuer: String?
         package let url: String
 
@@ -138,7 +138,7 @@ package final class IssuerKeyRegister: Sendable {
             (name, issuer, self.url) = (proof.name, proof.issuer, url)
         }
 
-        /// Whether keys that were found at one of them are those of the other's issuer.
+        /// True if keys that were fetched from one place are those of the other's issuer.
         func isOfSameIssuer(as other: Place) -> Bool {
             name == other.name && issuer != nil && issuer == other.issuer
         }
@@ -157,7 +157,7 @@ package final class IssuerKeyRegister: Sendable {
         }
     }
 
-    /// Forgets what no configuration names any more.
+    /// Forgets the keys of places that no configuration names any more.
     func keep(_ places: Set<Place>) {
         byPlace.withLock { byPlace in byPlace = byPlace.filter { places.contains($0.key) } }
     }

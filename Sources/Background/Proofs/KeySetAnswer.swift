@@ -3,9 +3,9 @@ import EventLoop
 import HTTPSClient
 import JWT
 
-/// What an issuer's answer to a question for its keys means.
+/// The meaning of an issuer's answer to a question for its keys.
 enum KeySetAnswer {
-    /// The keys, and for how long they need not be asked for again.
+    /// The keys, and the time for which they need not be asked for again.
     case keys(JSONWebKeySet, JSONWebKeyTally, life: Duration)
     case none(IssuerKeys.Outcome, String)
 
@@ -13,8 +13,8 @@ enum KeySetAnswer {
         HTTPSRequest(url: url, method: .get, fields: [HTTPSField("Accept", "application/json")])
     }
 
-    /// A redirect is followed nowhere: the place is the operator's to say. `algorithms`: those that
-    /// tokens may be signed by.
+    /// A redirect is never followed, because the operator chooses the place. `algorithms`: those
+    /// that tokens may be signed by.
     init(_ result: Result<HTTPSResponse, HTTPSFailure>, for algorithms: Set<TokenAlgorithm>) {
         switch result {
         case .failure(let failure): self = .none(.failed, "\(failure)")
@@ -40,7 +40,7 @@ enum KeySetAnswer {
         }
     }
 
-    /// `max-age`, less the time in caches before (RFC 9111 section 4.2), within bounds.
+    /// The `max-age`, less the time in caches (RFC 9111 section 4.2), within bounds.
     static func life(of response: HTTPSResponse) -> Duration {
         let words = (response.field("cache-control") ?? "").lowercased().split(separator: ",")
             .map { $0.drop { $0 == " " } }
@@ -57,10 +57,10 @@ enum KeySetAnswer {
         return ASCII.decimal(digits.span).map { Int64(min($0, 1 << 31)) }
     }
 
-    /// Whatever the issuer says: the question costs both sides something.
+    /// The shortest life, whatever the issuer says, because a question costs both sides something.
     private static let lifeMin = Duration.seconds(300)
-    /// If the issuer says nothing.
+    /// The life if the issuer says nothing.
     private static let lifeUsual = Duration.seconds(3600)
-    /// What Firebase allows at most, so that keys that are withdrawn end soon.
+    /// The longest life, which is also Firebase's, so that withdrawn keys end soon.
     private static let lifeMax = Duration.seconds(6 * 3600)
 }

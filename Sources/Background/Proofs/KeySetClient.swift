@@ -3,7 +3,7 @@ package import HTTPSClient
 
 /// Asks one issuer for its keys.
 package protocol KeySetClient: AnyObject {
-    /// `handler` hears the answer once, and later.
+    /// `handler` is called with the answer once, and later.
     func ask(
         _ request: HTTPSRequest,
         handler: @escaping (Result<HTTPSResponse, HTTPSFailure>) -> Void)
@@ -13,7 +13,7 @@ package protocol KeySetClient: AnyObject {
 package typealias KeySetClientMaker =
     (EventLoop, HTTPSConfiguration) throws(HTTPSClientError) -> any KeySetClient
 
-/// The client of every gateway; tests have others, for which no time passes.
+/// The client of every gateway; tests have other clients, for which no time passes.
 package func makeKeySetClient(
     loop: EventLoop, configuration: HTTPSConfiguration
 ) throws(HTTPSClientError) -> any KeySetClient {

@@ -6,17 +6,17 @@ package import Settings
 /// Fetches the keys of issuers, again and again, so that no request waits for them. It belongs to
 /// the control thread; nothing in it blocks.
 package final class KeySetFetcher {
-    /// One issuer, and where its keys are.
+    /// One issuer, and the place of its keys.
     fileprivate final class Source {
         var settings: ProofSettings
         let place: IssuerKeyRegister.Place
         let keys: IssuerKeys
         let client: any KeySetClient
         var isBusy = false
-        /// The question under way is of before a reload, which asks anew.
+        /// True if the question under way was asked before a reload, which asks anew.
         var isOutdated = false
         var failureCount = 0
-        /// When they are asked for next, whatever tokens name.
+        /// The time at which they are asked for next, whatever tokens name.
         var due: MonotonicInstant { didSet { keys.plan(due) } }
         var askedAt: MonotonicInstant?
 
@@ -41,7 +41,7 @@ package final class KeySetFetcher {
     private var sources: [Source] = []
     private var timer: Timer?
 
-    /// `folder`: where the keys outlive the gateway; nil if they do not.
+    /// `folder`: the place where the keys outlive the gateway; nil if they do not.
     package init(
         loop: EventLoop, register: IssuerKeyRegister, log: any EventLog,
         folder: KeySetFolder? = nil,
@@ -63,9 +63,10 @@ package final class KeySetFetcher {
         fileprivate let sources: [(source: Source, settings: ProofSettings)]
     }
 
-    /// To be called at the start and at each reload, before anything else of it is in force. Keys
-    /// that were fetched, and connections, outlive a reload that does not concern them; but each
-    /// issuer is asked again at once, for operators who know that a key was withdrawn.
+    /// Prepares another configuration. To be called at the start and at each reload, before any
+    /// part of it is in force. Fetched keys, and connections, outlive a reload that does not
+    /// concern them; but each issuer is asked again at once, for operators who know that a key was
+    /// withdrawn.
     package func change(to proofs: [ProofSettings]) throws(ConfigurationFailure) -> Change {
         var next: [(source: Source, settings: ProofSettings)] = []
         for proof in proofs {
@@ -119,7 +120,7 @@ package final class KeySetFetcher {
         for source in sources where !change.sources.contains(where: { $0.source === source }) {
             source.client.close()
         }
-        // An issuer that moves its keys has the same keys; another's tokens wait for its own.
+        // An issuer that moves its keys has the same keys; tokens of another one wait for its own.
         for (source, _) in change.sources {
             guard let former = sources.first(where: { $0.place.isOfSameIssuer(as: source.place) })
             else { continue }
@@ -140,7 +141,7 @@ package final class KeySetFetcher {
         timer?.scheduleRepeating(every: Self.interval)
     }
 
-    /// Ends what is under way.
+    /// Cancels all requests that are under way.
     package func close() {
         timer = nil
         for source in sources { source.client.close() }
@@ -158,8 +159,8 @@ package final class KeySetFetcher {
         }
     }
 
-    /// A stranger may name as many keys as they like: that brings the next question forward, and
-    /// never makes it come sooner than a while after the last one.
+    /// True if the issuer is to be asked. Strangers may name any number of unknown keys: that
+    /// brings the next question forward, but never closer than a while after the last one.
     private func isDue(_ source: Source, _ now: MonotonicInstant) -> Bool {
         if source.due <= now { return true }
         guard let askedAt = source.askedAt, askedAt + Self.pauseMin <= now else { return false }
@@ -185,7 +186,7 @@ package final class KeySetFetcher {
             if case .failure(.closed) = $0 { return }
             take(KeySetAnswer($0, for: Set(source.settings.algorithms)), for: source)
             guard source.isOutdated else { return }
-            // A key that was withdrawn before the reload may be in this answer.
+            // This answer may still have a key that was withdrawn before the reload.
             source.isOutdated = false
             source.due = loop.now
         }
@@ -223,8 +224,9 @@ package final class KeySetFetcher {
     }
 
     private static let interval = Duration.seconds(1)
-    /// Between two questions that unknown keys are the reason of. Issuers show a key for hours
-    /// before they sign with it, so only one that was withdrawn in haste makes clients wait.
+    /// The time between two questions because of unknown keys. Issuers publish a key hours before
+    /// they sign with it, so clients have to wait only for a key that replaces one withdrawn in
+    /// haste.
     private static let pauseMin = Duration.seconds(60)
     private static let staleMaxText = "24 hours"
 }

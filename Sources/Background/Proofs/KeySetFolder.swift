@@ -5,11 +5,11 @@ import JSON
 package import JWT
 package import Settings
 
-/// The keys of one issuer as they were last fetched.
+/// The keys of one issuer at the last fetch.
 package struct KeptKeySet: Sendable {
     let place: IssuerKeyRegister.Place
     package let keys: JSONWebKeySet
-    /// Since 1970, by this machine's clock.
+    /// The time of the fetch, in milliseconds since 1970 by this machine's clock.
     package let fetchedAtMilliseconds: Int64
 
     package init(
@@ -20,33 +20,33 @@ package struct KeptKeySet: Sendable {
     }
 }
 
-/// Files of the keys that were last fetched, one for each issuer: a gateway that starts while an
-/// issuer is down goes on with them.
+/// The files of the keys that were last fetched, one for each issuer. With them, a gateway that
+/// starts while an issuer is down can go on.
 ///
-/// The first line is a digest of the others, so that nothing damaged is believed. The second says
-/// what the keys are and since when. The third is a document of the keys alone, which is read as
-/// strictly as an answer.
+/// The first line is a digest of the others, so that a damaged file is not believed. The second
+/// names the keys and the time of the fetch. The third is a document of the keys alone, which is
+/// parsed as strictly as an answer.
 package struct KeySetFolder: Sendable {
     /// The prefix of the files' paths.
     private let base: String
 
-    /// Nil where the gateway has no place of its own, because its registry is a database.
+    /// Nil if the gateway has no folder of its own, because its registry is a database.
     package init?(_ settings: Settings) {
         guard case .sqlite(let path) = settings.registry else { return nil }
         base = path + ".jwks-"
     }
 
-    /// Names have only characters that a file name may have.
+    /// The path of a file. Names of places have only characters that a file name may have.
     func path(of place: IssuerKeyRegister.Place) -> String { base + place.name }
 
-    /// Blocks.
+    /// Writes the keys. Blocks.
     package func write(_ kept: KeptKeySet) throws(IOError) {
         let text = Self.header(kept) + [Self.lineFeed] + kept.keys.document
         let digest = Array(Base64.encode(SHA256.hash(text).array).utf8)
         try File.write(path(of: kept.place), digest + [Self.lineFeed] + text, mode: 0o600)
     }
 
-    /// Blocks. Nil if there are none of the place.
+    /// Reads the keys. Blocks. Nil if there are none of the place.
     package func read(_ place: IssuerKeyRegister.Place) throws(KeySetFileError) -> KeptKeySet? {
         let path = path(of: place)
         let bytes: [UInt8]
@@ -101,7 +101,7 @@ package struct KeySetFolder: Sendable {
     private static let byteCountMax = JSONWebKeySet.byteCountMax + headerByteCountMax
 }
 
-/// Why a file of keys is not used.
+/// The reason why a file of keys is not used.
 package struct KeySetFileError: Error, CustomStringConvertible {
     package let description: String
 

@@ -1,12 +1,12 @@
 import EventLoop
 
-/// Writes the keys of issuers to their files, one after the other, so that no loop waits for a disk
-/// and no older keys replace newer ones. It belongs to the control thread.
+/// Writes the keys of issuers to their files, one after another, so that no loop waits for a disk
+/// and older keys never replace newer ones. It belongs to the control thread.
 final class KeySetKeeper {
     private let folder: KeySetFolder
     private let loop: EventLoop
     private let log: any EventLog
-    /// By the names of issuers.
+    /// The keys that wait, by the names of issuers.
     private var waiting: [String: KeptKeySet] = [:]
     private var call: BlockingCall<IOError?>?
     private var isKept = true

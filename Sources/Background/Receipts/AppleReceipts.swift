@@ -3,7 +3,7 @@ import AppleServices
 package import KeyStore
 package import Settings
 
-/// Sends receipts with whatever keys the configuration names now.
+/// Sends receipts with the keys of the present configuration.
 package final class AppleReceipts: ReceiptExchange {
     private let service: AppleService
     package let inFlightCountMax: Int
@@ -45,7 +45,7 @@ extension ReceiptAnswer {
 extension RenewalResult {
     fileprivate init(_ failure: AppleFailure) {
         switch failure {
-        // Whichever of the two: it concerns the key that signs in, not the receipt.
+        // All of these concern the key that signs in, not the receipt.
         case .unauthorized, .forbidden, .noKey: self = .unauthorized
         case .throttled(let retryAfter): self = .throttled(retryAfter: retryAfter)
         case .serverError(_, let retryAfter): self = .serverError(retryAfter: retryAfter)

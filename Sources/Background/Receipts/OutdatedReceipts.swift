@@ -1,16 +1,16 @@
 import AppAttest
 import KeyStore
 
-/// The receipts that changed while a page of them was being read: the page may tell of them as they
-/// were before.
+/// The receipts that changed while a page of them was being read, so that the page may hold their
+/// earlier state.
 struct OutdatedReceipts {
     private var keys: Set<KeyID> = []
     private var isEverything = false
 
-    /// Results of these keys have reached the registry.
+    /// The results of these keys have reached the registry.
     mutating func stored(_ stored: [KeyID]) { keys.formUnion(stored) }
 
-    /// Others have changed something.
+    /// Other processes have changed keys.
     mutating func changed(_ change: RegistryChange) {
         switch change {
         case .keys(let changed): keys.formUnion(changed)

@@ -5,7 +5,7 @@ package import EventLoop
 package import KeyStore
 package import Settings
 
-/// The configuration of renewals. A reload brings another.
+/// The configuration of renewals. A reload replaces it.
 package struct RenewalConfiguration: Sendable {
     let settings: Settings
     let verifier: ReceiptVerifier
@@ -18,8 +18,8 @@ package struct RenewalConfiguration: Sendable {
     }
 }
 
-/// Renews receipts on the control thread: does what the ``RenewalPlanner`` says, verifies what
-/// comes back, and tells log and metrics.
+/// Renews receipts on the control thread: carries out the actions of the ``RenewalPlanner``,
+/// verifies the answers, and informs log and metrics.
 package final class ReceiptRenewal {
     /// An answer of the registry, on its way to this thread.
     private enum Reply: Sendable {
@@ -39,7 +39,7 @@ package final class ReceiptRenewal {
     private var planner: RenewalPlanner
     private let replies: Mailbox<Reply>
     private var receiver: MailboxReceiver<Reply>?
-    /// Apart, so that no flood of them keeps an answer out.
+    /// A mailbox of its own, so that a flood of changes keeps no answer out.
     private var changes: MailboxReceiver<RegistryChange>?
     private var timer: Timer?
     private var isRunning = false
@@ -48,10 +48,11 @@ package final class ReceiptRenewal {
     /// The events about single receipts.
     private var repeated = RepeatedEvents()
 
-    /// One for each operation that is asked: far more than ever are. One that was lost would be
-    /// awaited forever.
+    /// The most replies: far more than the operations that are ever asked, each of which has one. A
+    /// lost reply would be awaited forever.
     private static let replyCountMax = 1000
-    /// The most changes that are remembered. The write itself finds out what was lost beyond them.
+    /// The most changes that are remembered. The write itself detects changes that were lost beyond
+    /// them.
     private static let changeCountMax = 10_000
 
     /// `exchange`: nil if no app has a key.
@@ -101,7 +102,8 @@ package final class ReceiptRenewal {
             })
     }
 
-    /// Another configuration. What is under way with the old one's keys is still heard.
+    /// Replaces the configuration. Answers to requests with the keys of the old one are still
+    /// taken.
     package func replace(
         _ configuration: RenewalConfiguration, exchange: (any ReceiptExchange)?
     ) {
@@ -112,7 +114,7 @@ package final class ReceiptRenewal {
         run()
     }
 
-    /// The registry does what is asked here before it closes.
+    /// Stops the renewal. The registry completes the operations asked here before it closes.
     package func stop() {
         guard !isStopped else { return }
         isStopped = true
@@ -134,7 +136,7 @@ package final class ReceiptRenewal {
         timer?.schedule(after: planner.wake(at: now) - loop.now)
     }
 
-    // MARK: doing what is to be done
+    // MARK: carrying out actions
 
     private func perform(_ action: RenewalPlanner.Action) {
         let registry = registry
@@ -179,7 +181,7 @@ package final class ReceiptRenewal {
         let result =
             switch answer {
             case .receipt(let receipt): verified(receipt, due)
-            // Only where Apple says so too: our clock may be wrong.
+            // Only if Apple says so too, because our clock may be wrong.
             case .other(.notFound) where due.state.expiresAt ?? .max <= now.seconds:
                 RenewalResult.expired
             case .other(let result): result
@@ -191,7 +193,7 @@ package final class ReceiptRenewal {
         run()
     }
 
-    /// Nothing that Apple's server sends is believed before it has proved what it is.
+    /// Verifies a receipt from Apple's server, which is not believed before.
     private func verified(_ receipt: [UInt8], _ due: DueReceipt) -> RenewalResult {
         let skewSeconds = configuration.settings.trust.clockSkew.components.seconds
         do {
@@ -209,7 +211,7 @@ package final class ReceiptRenewal {
         }
     }
 
-    // MARK: what the registry answers
+    // MARK: answers of the registry
 
     private func take(_ reply: Reply) {
         guard !isStopped else { return }
@@ -230,7 +232,7 @@ package final class ReceiptRenewal {
         run()
     }
 
-    // MARK: telling
+    // MARK: log and metrics
 
     private func tellOnce(_ level: StaticString, _ name: StaticString, _ text: String) {
         log.event(level: level, name, repeated.turn(name, text, at: loop.now))
@@ -263,7 +265,7 @@ package final class ReceiptRenewal {
         }
     }
 
-    /// Gauges, and whether this gateway does it now.
+    /// Sets the gauges, and whether this gateway holds the lease.
     private func show() {
         let isHolder = planner.lease.term(at: loop.now) != nil && !isStopped
         meter.show(
@@ -278,7 +280,7 @@ package final class ReceiptRenewal {
     }
 }
 
-/// Answers to several questions, told together: all of them, or the first failure.
+/// The answers to several questions, passed on together: all of them, or the first failure.
 private final class Gathered<Value: Sendable>: Sendable {
     private struct Contents {
         var values: [Value] = []

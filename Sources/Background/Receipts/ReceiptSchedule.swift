@@ -9,10 +9,10 @@ package import Settings
 /// after. Every gateway computes the same time for the same key.
 package struct ReceiptSchedule: Hashable, Sendable {
     private static let day: Int64 = 86_400
-    /// Apple does not exchange receipts that are older than 30 days: a day before that is the last
-    /// moment that is planned for.
+    /// The last age that is planned for: Apple does not exchange receipts older than 30 days, and
+    /// this is a day before.
     private static let ageMax = 29 * day
-    /// No receipt is sent again sooner, whatever its times say.
+    /// The shortest time before a receipt is sent again, whatever its times say.
     private static let pauseMin: Int64 = 3600
     /// The longest wait between attempts that bring nothing.
     private static let retryMax = 30 * day
@@ -29,8 +29,9 @@ package struct ReceiptSchedule: Hashable, Sendable {
         notFound = settings.retry.notFound.components.seconds
     }
 
-    /// A receipt that came with an attestation says nothing of the device until it is exchanged:
-    /// that is due at once. One from Apple is due at its *not before*, or later by `interval`.
+    /// The due time of a receipt. One that came with an attestation says nothing about the device
+    /// until it is exchanged, so it is due at once. One from Apple is due at its *not before*, or
+    /// later by `interval`.
     package func dueAt(_ receipt: ReceiptFields, of keyID: KeyID) -> Int64 {
         let createdAt = receipt.createdAt.seconds
         guard receipt.kind == .receipt else { return receipt.notBefore?.seconds ?? createdAt }
@@ -45,26 +46,25 @@ package struct ReceiptSchedule: Hashable, Sendable {
         max(dueAt(receipt, of: keyID), now + Self.pauseMin)
     }
 
-    /// Apple has no newer one yet.
+    /// The due time after Apple said that it has no newer receipt yet.
     package func dueAt(tooEarly state: ReceiptState, of keyID: KeyID, now: Int64) -> Int64 {
         let known = state.notBefore ?? 0
-        // Where it should have been time already, Apple's clock and ours differ, or its rules do.
+        // If its time should have come, Apple's clock and ours differ, or Apple's rules do.
         let next = known > now ? known : now + Self.day
         return next + spread(keyID, now, over: min(jitter, Self.day))
     }
 
-    /// The time of the next attempt after one that failed for a reason that may pass: later after
-    /// each one.
+    /// The due time after a failure that may pass: later after each one.
     package func dueAt(failureCount: UInt32, of keyID: KeyID, now: Int64) -> Int64 {
         now + delay(failed, failureCount, keyID, now)
     }
 
-    /// Apple does not know the receipt.
+    /// The due time after Apple said that it does not know the receipt.
     package func dueAt(notFound failureCount: UInt32, of keyID: KeyID, now: Int64) -> Int64 {
         now + delay(notFound, failureCount, keyID, now)
     }
 
-    /// Twice as long each time, and up to half as long again.
+    /// Doubles with each failure, and is spread by up to half as much.
     private func delay(
         _ first: Int64, _ failureCount: UInt32, _ keyID: KeyID, _ now: Int64
     ) -> Int64 {
@@ -73,7 +73,7 @@ package struct ReceiptSchedule: Hashable, Sendable {
         return whole + spread(keyID, now, over: whole / 2)
     }
 
-    /// 0..<`range`, by the key's id and a number that differs from one time to the next.
+    /// A number in 0..<`range`, from the key's id and a number that differs each time.
     private func spread(_ keyID: KeyID, _ salt: Int64, over range: Int64) -> Int64 {
         guard range > 0 else { return 0 }
         var mixed = keyID.digest.word2 ^ UInt64(bitPattern: salt) &* 0x9E37_79B9_7F4A_7C15

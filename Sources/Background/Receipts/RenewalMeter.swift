@@ -7,14 +7,14 @@ package final class RenewalMeter: Sendable {
         case holdsLease
         case dueCount
         case firstDueAt
-        /// Index into ``RenewalPlanner/Pause``, from 1; 0 for none.
+        /// The index of the ``RenewalPlanner/Pause``, from 1; 0 for none.
         case pause
         case spacing
         case isOn
     }
 
     private let outcomes = CountBlock(count: RenewalOutcome.allCases.count)
-    /// Results that another gateway's work or a revocation made worthless.
+    /// The results that were not kept because of another gateway's work or a revocation.
     private let superseded = CountBlock(count: 1)
     private let gauges = GaugeBlock(count: Gauge.allCases.count)
 
@@ -53,7 +53,7 @@ package final class RenewalMeter: Sendable {
 
     package var spacingNanoseconds: UInt64 { UInt64(max(0, gauge(.spacing))) }
 
-    /// How many seconds the oldest receipt has been due.
+    /// The seconds for which the oldest receipt has been due.
     package func overdueSeconds(at now: Int64) -> Int64 {
         let first = gauge(.firstDueAt)
         return first > 0 ? max(0, now - first) : 0

@@ -2,28 +2,29 @@ package import EventLoop
 package import KeyStore
 
 extension RenewalPlanner {
-    /// Why no receipt is sent.
+    /// The reason why no receipt is sent.
     package enum Pause: String, CaseIterable, Sendable {
         /// Another gateway has the lease, or the registry does not answer.
         case notHolder = "not_holder"
-        /// Apple throttles, fails or cannot be reached.
+        /// Apple throttles, fails, or cannot be reached.
         case backingOff = "backing_off"
-        /// Apple does not take the key of any team.
+        /// Apple accepts the key of no team.
         case unauthorized
-        /// `renew: off`, or no app has a key.
+        /// `renew` is `off`, or no app has a key.
         case off
     }
 
-    /// The rules of renewals. A reload brings others.
+    /// The rules of renewals. A reload replaces them.
     package struct Rules {
         package var schedule: ReceiptSchedule
-        /// Nanoseconds from one request to the next.
+        /// The nanoseconds from one request to the next.
         package var spacing: UInt64
-        /// Requests under way at once.
+        /// The most requests under way at once.
         package var inFlightCountMax: Int
         package var backOff: BackOff
         package var unauthorizedPause: Duration
-        /// How often an empty queue is looked at again: as long as a new key waits at most.
+        /// The interval at which an empty queue is read again, which is the longest wait of a new
+        /// key.
         package var pollInterval: Duration
         package var leaseLifetime: Duration
         /// The apps whose teams have a key.

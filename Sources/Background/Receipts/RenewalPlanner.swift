@@ -2,14 +2,14 @@ package import AppAttest
 package import EventLoop
 package import KeyStore
 
-/// Decides what to do about receipts that are due: which gateway does it, when which receipt is
-/// sent, what is kept of the answer, and when to leave Apple alone. Touches no socket, no store and
-/// no clock: ``next(at:)`` says what to do, the other methods take what came of it.
+/// Decides about receipts that are due: which gateway renews, when each receipt is sent, which part
+/// of the answer is kept, and when Apple is not asked. Touches no socket, no store and no clock:
+/// ``next(at:)`` returns the next action, and the other methods take the results.
 package struct RenewalPlanner {
-    /// Now, by both clocks.
+    /// The present time by both clocks.
     package struct Moment: Hashable, Sendable {
         package var instant: MonotonicInstant
-        /// Seconds since 1970.
+        /// The seconds since 1970.
         package var seconds: Int64
 
         package init(instant: MonotonicInstant, seconds: Int64) {
@@ -20,23 +20,23 @@ package struct RenewalPlanner {
 
     package enum Action {
         case writeLease(SharedWrite)
-        /// Answered all together.
+        /// Read due receipts; the queries are answered all together.
         case readDue([DueReceiptQuery])
         case countBacklog([ReceiptGroup], now: Int64)
         case send(DueReceipt)
         case store(FencedRenewals)
-        /// Receipts of a page of keys behind this one.
+        /// Adopt the receipts of a page of keys behind this one.
         case adopt(after: KeyID?)
     }
 
     /// The name of the lease in the registry.
     package static let leaseName = "receipts"
-    /// Receipts of one page: a megabyte.
+    /// The number of receipts in one page, a megabyte.
     private static let pageCountMax = 200
-    /// How long a page that was read may be used: a minute, so that keys revoked meanwhile are left
-    /// out.
+    /// The time for which a page may be used, so that keys revoked meanwhile are left out: a
+    /// minute.
     private static let pageNanoseconds: UInt64 = 60_000_000_000
-    /// Results that wait for the registry; more are not gathered.
+    /// The most results that wait for the registry; no more are gathered.
     package static let resultCountMax = 500
     /// Apple is asked again after this time even if its answer names a longer one.
     private static let retryAfterMax = Duration.seconds(86_400)
@@ -50,16 +50,17 @@ package struct RenewalPlanner {
 
     package var rules: Rules
     package private(set) var lease: SharedLease
-    /// Read, and not yet sent; oldest first.
+    /// The receipts that were read and not yet sent, oldest first.
     package private(set) var queue: ArraySlice<DueReceipt> = []
     private var inFlight: [KeyID: DueReceipt] = [:]
-    /// Those of them that were sent by an earlier configuration, with its keys and by its way.
+    /// The keys among them that were sent by an earlier configuration, with its credentials and
+    /// client.
     private var outdatedFlights: Set<KeyID> = []
     private var results: [RenewalWrite] = []
-    /// The writes on their way into the registry.
+    /// The writes on their way to the registry.
     private var storing: [RenewalWrite] = []
     private var isReading = false
-    /// What changed since the page on its way was asked for. That may tell of it as it was before.
+    /// The changes since the page on its way was asked for, which may hold an earlier state.
     private var outdated = OutdatedReceipts()
     private var isCounting = false
     private var nextSend: MonotonicInstant?
@@ -69,12 +70,12 @@ package struct RenewalPlanner {
     private var isAdopting = false
     private var nextAdoption: MonotonicInstant?
     private var adoptedUpTo: KeyID?
-    /// Answers in a row that call for a pause, and until when it lasts.
+    /// The number of answers in a row that call for a pause, and the end of the pause.
     private var backOffCount = 0
     private var backOffUntil: MonotonicInstant?
-    /// Whether Apple itself asked for that.
+    /// True if Apple itself asked for that.
     private var isThrottled = false
-    /// Teams whose keys Apple does not take.
+    /// The teams whose keys Apple does not accept.
     private var refusedTeams: [String: MonotonicInstant] = [:]
     package private(set) var backlog = ReceiptBacklog()
 
@@ -84,14 +85,15 @@ package struct RenewalPlanner {
         lease = SharedLease(name: Self.leaseName, holder: holder, lifetime: rules.leaseLifetime)
     }
 
-    // MARK: what to do
+    // MARK: actions
 
     /// The next action. Ask until it is nil, and again after ``wake(at:)`` and after each event.
     package mutating func next(at now: Moment) -> Action? {
         let isActive = !rules.groups.isEmpty
         let isBusy = !(inFlight.isEmpty && results.isEmpty && storing.isEmpty)
         let isHolder = lease.term(at: now.instant) != nil
-        // Where nothing more is to be sent it is kept until all is heard and written.
+        // If nothing more is to be sent, the lease is kept until all answers have come and are
+        // written.
         if isActive || isHolder && isBusy, let write = lease.write(at: now.instant) {
             return .writeLease(write)
         }
@@ -156,7 +158,7 @@ package struct RenewalPlanner {
 
     private mutating func send(_ now: Moment) -> Action? {
         guard !isBackingOff(now.instant), results.count < Self.resultCountMax else { return nil }
-        // After a failure one receipt finds out whether it is over.
+        // After a failure, a single receipt finds out if it is over.
         let inFlightMax = backOffCount > 0 ? 1 : rules.inFlightCountMax
         while inFlight.count < inFlightMax, let due = queue.first {
             if isRefused(due.group, now.instant) || !rules.groups.contains(due.group) {
@@ -180,10 +182,10 @@ package struct RenewalPlanner {
         refusedTeams[group.teamID].map { now < $0 } ?? false
     }
 
-    /// When to ask ``next(at:)`` again where nothing happens before; later than now.
+    /// The time to ask ``next(at:)`` again if nothing happens before; later than now.
     package func wake(at now: Moment) -> MonotonicInstant {
         var wake = now.instant + .seconds(1)
-        // Past where an answer is awaited, which is an event of its own.
+        // It is past while an answer is awaited, which is an event of its own.
         if let next = lease.nextWrite, next > now.instant { wake = next }
         if lease.term(at: now.instant) == nil { return wake }
         func consider(_ instant: MonotonicInstant?) {
@@ -202,7 +204,7 @@ package struct RenewalPlanner {
         return wake
     }
 
-    /// Why nothing is sent now; nil if receipts are.
+    /// The reason why nothing is sent now; nil if receipts are.
     package func pause(at now: MonotonicInstant) -> Pause? {
         if rules.groups.isEmpty { return .off }
         if lease.term(at: now) == nil { return .notHolder }
@@ -210,8 +212,8 @@ package struct RenewalPlanner {
         return rules.groups.allSatisfy({ isRefused($0, now) }) ? .unauthorized : nil
     }
 
-    /// The last that is to be done, in this order: what is known is kept, and the lease let go of,
-    /// so that another gateway goes on at once. What is under way is sent again by that one.
+    /// The last actions, in this order: known results are kept, and the lease is released, so that
+    /// another gateway goes on at once. That one sends again the receipts that are under way.
     package mutating func stop(at now: Moment) -> [Action] {
         guard let term = lease.term(at: now.instant) else { return [] }
         var actions: [Action] = []
@@ -225,7 +227,8 @@ package struct RenewalPlanner {
         return actions
     }
 
-    /// Another configuration: what Apple refused, and what did not reach it, may have been mended.
+    /// Takes another configuration. The reasons for which Apple refused, or could not be reached,
+    /// may be gone.
     package mutating func replace(_ rules: Rules, at now: MonotonicInstant) {
         self.rules = rules
         lease.lifetime = rules.leaseLifetime
@@ -238,7 +241,7 @@ package struct RenewalPlanner {
         outdatedFlights = Set(inFlight.keys)
     }
 
-    // MARK: what came of it
+    // MARK: results
 
     package mutating func leaseAnswered(
         _ result: Result<SharedOutcome, StoreError>, at now: MonotonicInstant
@@ -246,10 +249,10 @@ package struct RenewalPlanner {
         let wasHolder = lease.term(at: now) != nil
         lease.answered(result, at: now)
         let isHolder = lease.term(at: now) != nil
-        // Another one holds it, and sends these receipts again.
+        // Another gateway holds the lease, and sends these receipts again.
         if case .success = result, !isHolder { results = [] }
         guard isHolder, !wasHolder else { return }
-        // The one before may have sent something a moment ago.
+        // The former holder may have sent a receipt a moment ago.
         nextSend = now.advanced(byNanoseconds: rules.spacing)
         nextRead = nil
         nextCount = nil
@@ -272,7 +275,7 @@ package struct RenewalPlanner {
         nextRead = queue.isEmpty ? now + rules.pollInterval : nil
     }
 
-    /// Keys that others have changed are read again before their receipts are sent.
+    /// Notes that others have changed keys, which are read again before their receipts are sent.
     package mutating func changed(_ change: RegistryChange) {
         if isReading { outdated.changed(change) }
         switch change {
@@ -288,7 +291,7 @@ package struct RenewalPlanner {
         if case .success(let backlog) = result { self.backlog = backlog }
     }
 
-    /// Returns how many are renewed from now on.
+    /// Returns the number of receipts that are renewed from now on.
     package mutating func adopted(
         _ result: Result<AdoptedReceipts, StoreError>, at now: MonotonicInstant
     ) -> Int {
@@ -313,7 +316,7 @@ package struct RenewalPlanner {
             if result.isJudgement {
                 keep(result, of: due, now)
             } else {
-                // It is due still, and the page that was read meanwhile left it out.
+                // It is still due, and the page that was read meanwhile left it out.
                 nextRead = nil
             }
             return nil
@@ -330,7 +333,7 @@ package struct RenewalPlanner {
             return isNew ? rules.unauthorizedPause : nil
         }
         guard result.callsForBackOff else { return nil }
-        // Of several that were under way the first one counts.
+        // Of several answers to requests under way the first one counts.
         let isNew = !isBackingOff(now.instant)
         if isNew { backOffCount += 1 }
         var pause = rules.backOff.delay(failureCount: backOffCount, jitter: jitter)
@@ -347,7 +350,7 @@ package struct RenewalPlanner {
         results.append(write)
     }
 
-    /// Returns the writes that the registry did not take: their keys are others now.
+    /// Returns the writes that the registry did not take, because their keys have changed.
     package mutating func stored(
         _ result: Result<Set<KeyID>, StoreError>, at now: MonotonicInstant
     ) -> [RenewalWrite] {
@@ -359,7 +362,7 @@ package struct RenewalPlanner {
             if isReading { outdated.stored(writes.map(\.keyID)) }
             return writes.filter { !changed.contains($0.keyID) }
         case .failure:
-            // Perhaps written, perhaps not: written again it changes nothing.
+            // Perhaps they were written. Writing them again changes nothing.
             results = writes + results
             nextStore = now + .seconds(1)
             return []

@@ -1,10 +1,10 @@
 package import AppAttest
 package import KeyStore
 
-/// The result of sending one receipt to Apple, with the new one verified.
+/// The result of sending one receipt to Apple, after the new one was verified.
 package enum RenewalResult: Sendable {
     case renewed([UInt8], ReceiptFields)
-    /// A receipt came that is not to be believed, and why.
+    /// A receipt came that does not verify, with the reason.
     case invalid(String)
     case tooEarly
     case wrongEnvironment
@@ -13,10 +13,10 @@ package enum RenewalResult: Sendable {
     case notFound
     case throttled(retryAfter: Duration?)
     case serverError(retryAfter: Duration?)
-    /// No whole answer came, and why not.
+    /// No complete answer came, with the reason.
     case unreachable(String)
     case unexpected
-    /// Apple does not know it, and its time has run out.
+    /// Apple does not know the receipt, which has expired.
     case expired
 
     package var outcome: RenewalOutcome {
@@ -36,7 +36,7 @@ package enum RenewalResult: Sendable {
         }
     }
 
-    /// How long Apple wants to be left alone, where it said so.
+    /// The time for which Apple wants no requests, if it said so.
     package var retryAfter: Duration? {
         switch self {
         case .throttled(let duration), .serverError(let duration): duration
@@ -53,7 +53,7 @@ package enum RenewalResult: Sendable {
         }
     }
 
-    /// Whether the next receipt is likely to fare no better.
+    /// True if the next receipt is likely to fail in the same way.
     package var callsForBackOff: Bool {
         switch self {
         case .throttled, .serverError, .unreachable, .unexpected: true
@@ -61,7 +61,7 @@ package enum RenewalResult: Sendable {
         }
     }
 
-    /// Whether Apple has judged this receipt, so that it can be reached and takes our key.
+    /// True if Apple has judged this receipt, so that it can be reached and accepts our key.
     package var isJudgement: Bool {
         switch self {
         case .renewed, .invalid, .tooEarly, .wrongEnvironment, .badPayload, .notFound,
@@ -73,7 +73,7 @@ package enum RenewalResult: Sendable {
 }
 
 extension ReceiptSchedule {
-    /// The write that keeps `result`. Nil if it tells nothing new about the receipt, which then
+    /// The write that keeps `result`. Nil if it says nothing new about the receipt, which then
     /// stays due.
     package func write(_ result: RenewalResult, of due: DueReceipt, at now: Int64) -> RenewalWrite?
     {

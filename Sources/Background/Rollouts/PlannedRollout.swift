@@ -8,7 +8,7 @@ package enum RolloutSubject: Hashable, Sendable {
     /// The share of installations that may attest.
     case attestation
 
-    /// The name by which operators call it.
+    /// The name that operators use for it.
     package var name: String {
         switch self {
         case .route(let name): name
@@ -17,7 +17,7 @@ package enum RolloutSubject: Hashable, Sendable {
     }
 }
 
-/// A rollout with a plan, and where gateways keep how far it has come.
+/// A rollout with a plan, and the name under which gateways keep its state.
 package struct PlannedRollout: Hashable, Sendable {
     package let subject: RolloutSubject
     package let plan: RolloutPlan
@@ -27,9 +27,9 @@ package struct PlannedRollout: Hashable, Sendable {
         self.plan = plan
     }
 
-    /// The name of the shared value. With another start it is another one: gateways whose
-    /// configurations differ for a while do not undo each other's decisions, and a rollout starts
-    /// over where its start was changed.
+    /// The name of the shared value. It includes the start: gateways whose configurations differ
+    /// for a while do not undo each other's decisions, and a rollout starts over if its start was
+    /// changed.
     package var entryName: String {
         let place =
             switch subject {
@@ -41,7 +41,7 @@ package struct PlannedRollout: Hashable, Sendable {
 }
 
 extension Settings {
-    /// Rollouts that move by themselves. One that nothing enforces stands still.
+    /// The rollouts that move by themselves. One that nothing enforces stands still.
     package var plannedRollouts: [PlannedRollout] {
         var rollouts: [PlannedRollout] = []
         for route in routes where route.attest.mode == .enforce {

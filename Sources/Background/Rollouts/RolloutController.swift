@@ -17,19 +17,20 @@ package enum RolloutAnswer: Sendable {
 /// stop. A share is followed only after it was written, so all gateways do the same, also after a
 /// restart.
 package final class RolloutController {
-    /// How soon a change reaches every gateway.
+    /// The time in which a change reaches every gateway.
     static let interval = Duration.seconds(2)
-    /// Others that may come first in one round; the next round is soon.
+    /// The most writes of others that may come first in one round; the next round is soon.
     private static let attemptCountMax = 5
 
     private struct Follower {
         let rollout: PlannedRollout
         let share: RolloutShare
-        /// The meters' counts that the shared state already knows.
+        /// The part of the meters' counts that the shared state already has.
         var counted: RolloutCounts
         var isAsked = false
         var attemptCount = 0
-        /// The write in progress, or nil, and the meters when it was made.
+        /// The write in progress, and the counts of the meters when it was made; nil if there is
+        /// none.
         var write: SharedWrite?
         var writeCounts = RolloutCounts()
         var hasComplained = false
@@ -42,11 +43,11 @@ package final class RolloutController {
     private let answer: @Sendable (RolloutAnswer) -> Void
     private var followers: [String: Follower] = [:]
     private var timer: Timer?
-    /// Called when the last share that was asked for at the start is known, or cannot be.
+    /// Called when the last share that was asked for at the start is known, or cannot be known.
     private var onSettled: (() -> Void)?
 
-    /// `register` has the shares that requests read. `counts` tells what this gateway has seen
-    /// since its start. `answer` takes the registry's answers to the control thread, and so to
+    /// `register` has the shares that requests read. `counts` returns this gateway's counts since
+    /// its start. `answer` brings the registry's answers to the control thread, and so to
     /// ``take(_:)``.
     package init(
         registry: any Registry, log: any EventLog, register: RolloutRegister,
@@ -85,10 +86,10 @@ package final class RolloutController {
         tick()
     }
 
-    /// Whether no answer is awaited.
+    /// True if no answer is awaited.
     package var isIdle: Bool { followers.values.allSatisfy { !$0.isAsked } }
 
-    /// Whether any share is unknown that the registry has been asked for.
+    /// True if a share is unknown that the registry has been asked for.
     package var isUnsettled: Bool {
         followers.values.contains { $0.share.percent == nil && $0.isAsked }
     }
@@ -121,7 +122,7 @@ package final class RolloutController {
             }
         case .written(let name, let result):
             followers[name]?.isAsked = false
-            // Where the answer was lost, the next reading tells what became of the write.
+            // If the answer was lost, the next reading shows what became of the write.
             if case .success(let outcome) = result { settle(name, outcome) }
         }
         guard let onSettled, !isUnsettled else { return }
@@ -140,8 +141,9 @@ package final class RolloutController {
         }
     }
 
-    /// A write without an answer was not done where what it was written over stands there still.
-    /// Where something else does, it was perhaps: its counts are given up rather than given twice.
+    /// Settles a write without an answer. It was not done if the value that it replaces is still
+    /// there. If there is another value, it may have been done: its counts are given up rather than
+    /// added twice.
     private func settleLostWrite(_ name: String, _ reading: SharedReading) {
         guard let follower = followers[name], let write = follower.write else { return }
         followers[name]?.write = nil
@@ -151,7 +153,7 @@ package final class RolloutController {
 
     // MARK: deciding
 
-    /// Follows what was read, and writes what it becomes by the counts of this gateway.
+    /// Follows the state that was read, and writes the next state, with the counts of this gateway.
     private func advance(_ name: String, from reading: SharedReading) {
         guard follow(name, reading), let follower = followers[name] else { return }
         let known = reading.entry.flatMap { RolloutRecord.decode($0.value) }
@@ -197,7 +199,7 @@ package final class RolloutController {
         return true
     }
 
-    /// One line for each change, in each gateway.
+    /// Logs one line for each change, in each gateway.
     private func tell(_ subject: RolloutSubject, _ state: RolloutState, _ before: RolloutState?) {
         guard let before else {
             return log.event(
@@ -215,7 +217,7 @@ package final class RolloutController {
 }
 
 extension RolloutState {
-    /// Why it is as it is: `stepped_up, 12 of 803 refused, running`.
+    /// The reason for the present state: `stepped_up, 12 of 803 refused, running`.
     package var changeText: String {
         let seen =
             evidence.judged > 0 ? ", \(evidence.refused) of \(evidence.judged) refused" : ""

@@ -3,9 +3,9 @@ import JSON
 import KeyStore
 package import Policy
 
-/// The state of a rollout as it is kept: JSON, so that other versions and people can read it.
+/// The stored state of a rollout: JSON, so that other versions and people can read it.
 package enum RolloutRecord {
-    /// The form of records that this program writes. A later one is left alone.
+    /// The version of the records that this program writes. A later one is left alone.
     private static let form: Int64 = 1
 
     package static func encode(_ state: RolloutState) -> [UInt8] {
@@ -40,8 +40,8 @@ package enum RolloutRecord {
         writer.endArray()
     }
 
-    /// Decodes a state. Nil if the bytes are none, or are of a form that this program does not
-    /// know.
+    /// Decodes a state. Nil if the bytes are no record, or one of a version that this program does
+    /// not know.
     package static func decode(_ bytes: [UInt8]) -> RolloutState? {
         guard
             let value = try? JSONValue.parse(
@@ -95,6 +95,6 @@ package enum RolloutRecord {
         return numbers.count == elements.count ? numbers : nil
     }
 
-    /// A hundred times as much is still a number.
+    /// The highest count: even a hundred times as much fits in a number.
     private static let countMax: Int64 = 1 << 56
 }

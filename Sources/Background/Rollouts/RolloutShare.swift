@@ -2,7 +2,7 @@ import EventLoop
 package import Policy
 import Synchronization
 
-/// How far one rollout has come, where the request path reads it. Written by the control thread.
+/// The share of one rollout, for the request path. The control thread writes it.
 package final class RolloutShare: Sendable {
     /// The number that stands for a share that has not been read yet.
     private static let unknown = -1
@@ -20,7 +20,7 @@ package final class RolloutShare: Sendable {
     /// The state that the registry returned last.
     package var state: RolloutState? { latest.withLock { $0 } }
 
-    /// Returns the state followed until now.
+    /// Takes a new state. Returns the state that was followed until now.
     package func follow(_ state: RolloutState) -> RolloutState? {
         current.store(state.percent, ordering: .relaxed)
         return latest.withLock { latest in
@@ -29,7 +29,7 @@ package final class RolloutShare: Sendable {
         }
     }
 
-    /// Stands in until the registry is read: what held before a reload.
+    /// Sets the share that held before a reload, until the registry is read.
     package func presume(_ percent: Int) {
         _ = current.compareExchange(
             expected: Self.unknown, desired: percent, ordering: .relaxed)

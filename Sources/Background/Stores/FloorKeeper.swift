@@ -1,12 +1,12 @@
 import EventLoop
 package import KeyStore
 
-/// Once a second, sends floors to the registry, makes room for more in memory, and tells how far
+/// Sends floors to the registry once a second, makes room for more in memory, and reports how far
 /// the copy on the disk is behind. A thread of its own writes that copy (``FloorWriter``).
 package final class FloorKeeper {
-    /// The lag of a disk that works is that of one sync a second. At twice that it is told.
+    /// The lag that is reported: twice that of a healthy disk, which has one sync a second.
     package static let lagMillisecondsMax: Int64 = 2000
-    /// How long the end of the gateway waits for the disk.
+    /// The time for which the end of the gateway waits for the disk.
     private static let stopMilliseconds = 2000
 
     private let floors: FloorTable
@@ -15,7 +15,7 @@ package final class FloorKeeper {
     private let writer: FloorWriter?
     private var told = Trouble.none
 
-    /// What keeps accepted counters from outliving the process.
+    /// The problem that keeps accepted counters from outliving the process.
     private enum Trouble {
         case none
         case disk
@@ -63,10 +63,10 @@ package final class FloorKeeper {
         }
     }
 
-    /// Ends the thread that writes, unless the disk keeps it.
+    /// Ends the thread that writes, unless the disk blocks it.
     package func end() { writer?.stop(withinMilliseconds: Self.stopMilliseconds) }
 
-    /// Once for each change.
+    /// Logs a problem, once for each change.
     private func tell(_ trouble: Trouble, _ words: String) {
         guard trouble != told else { return }
         told = trouble

@@ -1,8 +1,8 @@
 package import EventLoop
 package import KeyStore
 
-/// Tells when the registry's log is longer than it should be, who holds it, when counters are
-/// refused because of it, and when it is short again.
+/// Reports when the registry's log is longer than it should be and which process holds it, when
+/// counters are refused because of it, and when it is short again.
 package final class RegistryLogWatch {
     private enum Told {
         case short

@@ -1,20 +1,20 @@
 package import EventLoop
 package import KeyStore
 
-/// Asks the registry whether it answers: one question at a time,
-/// so that a registry that hangs gathers none, and counts as down when it has had its time.
+/// Asks the registry if it answers, one question at a time. So a registry that hangs does not
+/// collect questions, and it counts as down when its time is over.
 package final class RegistryProbe: Sendable {
     private let registry: any Registry
     private let report: @Sendable (StoreError?) -> Void
     private let askedAt = Locked<MonotonicInstant?>(nil)
 
-    /// `report` is told each time: nil for an answer, else why there is none.
+    /// `report` is called each time: with nil for an answer, else with the failure.
     package init(_ registry: any Registry, report: @escaping @Sendable (StoreError?) -> Void) {
         self.registry = registry
         self.report = report
     }
 
-    /// To be called again and again. `patience`: how long an answer may take.
+    /// Asks a question. To be called again and again. `patience`: the time for an answer.
     package func ask(at now: MonotonicInstant, patience: Duration) {
         let pending = askedAt.withLock { askedAt in
             let pending = askedAt

@@ -3,11 +3,12 @@ package import KeyStore
 
 /// The state of a gateway that has not heard of revocations for longer than it should.
 package struct RevocationSilence: Sendable {
-    /// Twice what is promised, so that one connection which is made again makes no alarm.
+    /// The age that is reported: twice the promised one, so that a single reconnection causes no
+    /// alarm.
     private static let ageMax = Duration.seconds(2)
 
     package let age: Duration
-    /// Why changes cannot be read.
+    /// The reason why changes cannot be read.
     package let reason: String
     /// True if records are not cached any more.
     package let isExpired: Bool
@@ -21,7 +22,7 @@ package struct RevocationSilence: Sendable {
         isExpired = hearing.isExpired
     }
 
-    /// What follows for requests, to end a sentence with.
+    /// The consequence for requests, to end a sentence with.
     package var consequence: String {
         isExpired
             ? "no key is cached any more, and each request asks the registry for its key"

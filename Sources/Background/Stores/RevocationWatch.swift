@@ -1,7 +1,7 @@
 package import EventLoop
 package import KeyStore
 
-/// Tells when the gateway hears of no revocations, why, and when it does again.
+/// Reports when the gateway hears of no revocations, the reason, and when it does again.
 package final class RevocationWatch {
     private struct Told: Equatable {
         let reason: String
