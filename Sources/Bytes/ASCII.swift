@@ -1,18 +1,18 @@
-/// Comparisons that the protocols make on ASCII, byte by byte and without locale.
+/// Comparisons of ASCII by the protocols' rules, byte by byte and without locale.
 public enum ASCII {
     @inlinable
     public static func lowercased(_ byte: UInt8) -> UInt8 {
         byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
     }
 
-    /// A copy whose letters are small, as names are compared in sets.
+    /// A copy in lower case, the form in which sets compare names.
     public static func lowercased(_ bytes: Span<UInt8>) -> [UInt8] {
         [UInt8](capacity: bytes.count) { output in
             for index in bytes.indices { output.append(lowercased(bytes[index])) }
         }
     }
 
-    /// Whether `bytes` equals `text`, which is given in lower case, folding the case of `bytes`.
+    /// True if `bytes` equals `text`, which is given in lower case, folding the case of `bytes`.
     @inlinable
     public static func equalsIgnoringCase(_ bytes: Span<UInt8>, lowercase text: [UInt8]) -> Bool {
         guard bytes.count == text.count else { return false }
@@ -20,7 +20,7 @@ public enum ASCII {
         return true
     }
 
-    /// Whether both are equal, folding the case of both.
+    /// True if both are equal, folding the case of both.
     @inlinable
     public static func equalsIgnoringCase(_ bytes: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
         guard bytes.count == other.count else { return false }
@@ -51,7 +51,8 @@ public enum ASCII {
         return true
     }
 
-    /// The value of `bytes` as decimal digits; nil when empty, too large, or not only digits.
+    /// The value of `bytes` as decimal digits; nil if they are empty, too large, or not only
+    /// digits.
     public static func decimal(_ bytes: Span<UInt8>) -> UInt64? {
         guard !bytes.isEmpty else { return nil }
         var value: UInt64 = 0

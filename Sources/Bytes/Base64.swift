@@ -1,25 +1,25 @@
 /// Base64 as apps send it (RFC 4648 sections 4 and 5).
 ///
-/// Reading is strict but takes either alphabet, with or without padding: iOS sends key ids in the
-/// standard alphabet with padding, others in the URL alphabet without. Mixed alphabets, wrong
-/// padding, white space and non-zero trailing bits are refused, so that each value has exactly two
-/// spellings an attacker could choose between, not thousands.
+/// Decoding is strict but accepts either alphabet, with or without padding: iOS sends key ids in
+/// the standard alphabet with padding, others in the URL alphabet without. Mixed alphabets, wrong
+/// padding, white space and non-zero trailing bits are refused. So each value has exactly two
+/// spellings that an attacker could choose between, not thousands.
 public enum Base64 {
-    /// The alphabets differ in their last two digits. The other ones come from the same sums.
+    /// The two digits in which the alphabets differ. The other ones come from the same sums.
     private struct Alphabet {
-        /// By how much the digit of 62 is below what follows `9`.
+        /// The distance by which the digit of 62 lies below the byte after `9`.
         let loss: UInt64
-        /// By how much the digit of 63 is above the one of 62, less one.
+        /// The distance by which the digit of 63 lies above that of 62, less one.
         let gain: UInt64
 
         static let standard = Alphabet(loss: 15, gain: 3)
         static let url = Alphabet(loss: 13, gain: 49)
     }
 
-    /// 0...63 for a digit of either alphabet, ``standardMark`` more for `+` `/`, ``urlMark`` for
-    /// `-` `_`, both for what is no digit.
+    /// 0...63 for a digit of either alphabet, plus ``standardMark`` for `+` `/` or ``urlMark`` for
+    /// `-` `_`; both marks for other bytes.
     ///
-    /// The marks stand so high that the next digit of four shifts them out of the word.
+    /// The marks are so high that the next digit of four shifts them out of the word.
     private static let values: [UInt32] = {
         var table = [UInt32](repeating: standardMark | urlMark, count: 256)
         let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8
@@ -34,7 +34,7 @@ public enum Base64 {
     private static let standardMark: UInt32 = 1 << 30
     private static let urlMark: UInt32 = 1 << 31
 
-    /// The decoded bytes, nil if `text` is not strict base64.
+    /// The decoded bytes; nil if `text` is not strict base64.
     public static func decode(_ text: Span<UInt8>) -> [UInt8]? {
         guard let (digitCount, byteCount) = counts(text) else { return nil }
         var isValid = true
@@ -44,8 +44,8 @@ public enum Base64 {
         return isValid ? decoded : nil
     }
 
-    /// Puts the decoded bytes into `storage`, in the memory there is where it suffices; false, and
-    /// nothing of use in it, if `text` is not strict base64 of at most `byteCountMax` bytes.
+    /// Decodes into `storage`, whose memory is reused if it suffices. False, and then its content
+    /// is useless, if `text` is not strict base64 of at most `byteCountMax` bytes.
     public static func decode(
         _ text: Span<UInt8>, atMost byteCountMax: Int, into storage: inout [UInt8]
     ) -> Bool {
@@ -60,8 +60,8 @@ public enum Base64 {
         return isValid
     }
 
-    /// Gives the decoded bytes to `use`, for as long as that takes and without memory on the heap;
-    /// nil if `text` is not strict base64 of at most 256 bytes.
+    /// Calls `use` with the decoded bytes, which take no memory on the heap and are valid during
+    /// the call; nil if `text` is not strict base64 of at most 256 bytes.
     public static func withDecoded<Result>(
         _ text: Span<UInt8>, _ use: (Span<UInt8>) -> Result?
     ) -> Result? {
@@ -77,8 +77,8 @@ public enum Base64 {
         }
     }
 
-    /// The decoded bytes, nil if `text` is not strict base64 of exactly 32 bytes: a digest or key
-    /// id, which takes no memory of its own.
+    /// The decoded bytes, such as a digest or key id, without memory on the heap; nil if `text` is
+    /// not strict base64 of exactly 32 bytes.
     public static func decode32(_ text: Span<UInt8>) -> Bytes32? {
         guard let (_, byteCount) = counts(text), byteCount == Bytes32.byteCount else {
             return nil
@@ -86,7 +86,7 @@ public enum Base64 {
         return withDecoded(text) { Bytes32($0) }
     }
 
-    /// How many digits there are before the padding, and how many bytes they stand for.
+    /// The number of digits before the padding, and the number of bytes that they encode.
     private static func counts(_ text: Span<UInt8>) -> (digits: Int, bytes: Int)? {
         var digitCount = text.count
         while digitCount > 0, text.count - digitCount < 2, text[digitCount - 1] == 0x3D {
@@ -101,8 +101,8 @@ public enum Base64 {
         return (digitCount, digitCount / 4 * 3 + (remainder == 0 ? 0 : remainder - 1))
     }
 
-    /// Eight digits at a time. What is wrong with any of them is looked at once, at the end: this
-    /// runs over every byte of what a signed request brings.
+    /// Decodes eight digits at a time. Faults in any of them are checked once, at the end, because
+    /// this runs over every byte of a signed request's headers.
     private static func decode(
         _ text: Span<UInt8>, digitCount: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
@@ -122,7 +122,7 @@ public enum Base64 {
     }
 
     /// The 24 bits of four digits, the first in the lowest byte, below the marks of the last one;
-    /// `table` has 256.
+    /// `table` has 256 entries.
     @inline(__always)
     private static func value(
         ofFour digits: UInt32, _ table: Span<UInt32>, _ marks: inout UInt32
@@ -135,8 +135,8 @@ public enum Base64 {
         return first &<< 18 | second &<< 12 | third &<< 6 | fourth
     }
 
-    /// The last digits, whose spare bits must be zero; then the marks must agree: a byte that is no
-    /// digit has left both.
+    /// Decodes the last digits, whose spare bits must be zero. Then the marks must agree: a byte
+    /// that is no digit has left both.
     private static func decodeRest(
         _ text: Span<UInt8>, from start: Int, to end: Int, _ marks: UInt32, _ table: Span<UInt32>,
         into output: inout OutputSpan<UInt8>
@@ -160,22 +160,22 @@ public enum Base64 {
 
     public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
 
-    /// Standard alphabet with padding.
+    /// Encodes in the standard alphabet, with padding.
     public static func encode(_ bytes: [UInt8]) -> String {
         String(decoding: encode(bytes.span, .standard, padded: true), as: UTF8.self)
     }
 
-    /// URL alphabet without padding.
+    /// Encodes in the URL alphabet, without padding.
     public static func encodeURL(_ bytes: [UInt8]) -> String {
         String(decoding: encodeURLBytes(bytes), as: UTF8.self)
     }
 
-    /// Standard alphabet with padding, as ASCII bytes.
+    /// Encodes in the standard alphabet, with padding, as ASCII bytes.
     public static func encodeBytes(_ bytes: [UInt8]) -> [UInt8] {
         encode(bytes.span, .standard, padded: true)
     }
 
-    /// URL alphabet without padding, as ASCII bytes.
+    /// Encodes in the URL alphabet, without padding, as ASCII bytes.
     public static func encodeURLBytes(_ bytes: [UInt8]) -> [UInt8] {
         encode(bytes.span, .url, padded: false)
     }
@@ -189,14 +189,14 @@ public enum Base64 {
         }
     }
 
-    /// Gives the URL alphabet's digits, unpadded, to `use`, without memory on the heap.
+    /// Calls `use` with the URL alphabet's digits, unpadded, without memory on the heap.
     public static func withURL<Result>(
         _ bytes: Bytes32, _ use: (Span<UInt8>) -> Result
     ) -> Result {
         bytes.withBytes { withURL($0, use) }
     }
 
-    /// Gives the URL alphabet's digits, unpadded, to `use`, without memory on the heap.
+    /// Calls `use` with the URL alphabet's digits, unpadded, without memory on the heap.
     public static func withURL<Result>(
         _ bytes: Bytes16, _ use: (Span<UInt8>) -> Result
     ) -> Result {
@@ -213,7 +213,7 @@ public enum Base64 {
         }
     }
 
-    /// Appends the URL alphabet's digits, unpadded, of the 256 bytes at most that `fill` writes.
+    /// Appends the URL alphabet's digits, unpadded, of at most 256 bytes that `fill` writes.
     public static func appendURL(
         to output: inout ByteBuffer, _ fill: (inout OutputSpan<UInt8>) -> Void
     ) {
@@ -227,7 +227,7 @@ public enum Base64 {
         }
     }
 
-    /// What needs no memory on the heap has at most so many bytes.
+    /// The most bytes that are encoded without memory on the heap.
     private static let temporaryCount = 256
 
     private static func encode(
@@ -243,7 +243,7 @@ public enum Base64 {
         to output: inout OutputSpan<UInt8>
     ) {
         var index = 0
-        // Six bytes and the two behind them from one load.
+        // Six bytes, and the two behind them, from one load.
         while index &+ 8 <= bytes.count {
             output.append(bigEndian: digits(ofUpper: bytes.bigEndianWord(at: index), alphabet))
             index &+= 6
@@ -268,9 +268,9 @@ public enum Base64 {
         }
     }
 
-    /// Eight digits of the upper 48 bits, all at once: a byte for each, whose value becomes its
-    /// digit by what the ranges of the alphabet add. No byte of the sums exceeds 183, so that none
-    /// reaches into the next.
+    /// The digits of the upper 48 bits, eight at once: one byte for each, whose value becomes its
+    /// digit by adding the offsets of the alphabet's ranges. No byte of the sums exceeds 183, so
+    /// none carries into the next.
     @inline(__always)
     private static func digits(ofUpper word: UInt64, _ alphabet: Alphabet) -> UInt64 {
         let halves = word &>> 8 & 0x00FF_FFFF_0000_0000 | word &>> 16 & 0xFF_FFFF
@@ -282,7 +282,7 @@ public enum Base64 {
         return raised &- 75 &* marks(values, from: 52) &- alphabet.loss &* marks(values, from: 62)
     }
 
-    /// A one in each byte whose value, below 64, is at least so much.
+    /// A one in each byte whose value, below 64, is at least `least`.
     @inline(__always)
     private static func marks(_ values: UInt64, from least: UInt64) -> UInt64 {
         (values &+ (0x80 &- least) &* ones) &>> 7 & ones

@@ -1,8 +1,9 @@
 /// A growable run of bytes that is filled at the end and emptied from the front.
 ///
-/// Reads see a `Span`; sockets fill it through ``withUnsafeWritable(minimumCount:_:)``, which only
-/// fences call. An empty buffer keeps its storage until ``release()``. One that was made with a
-/// ``StoragePool`` takes its first storage from there and gives it back.
+/// Readers get a `Span`; sockets fill it through ``withUnsafeWritable(minimumCount:_:)``, which
+/// only the wrappers of system calls use. An empty buffer keeps its storage until ``release()``. A
+/// buffer that was made with a ``StoragePool`` takes its first storage from there and gives it
+/// back.
 @safe
 public struct ByteBuffer: ~Copyable {
     @usableFromInline var storage: UnsafeMutablePointer<UInt8>?
@@ -58,12 +59,12 @@ public struct ByteBuffer: ~Copyable {
         end = 0
     }
 
-    /// Forgets every byte, and gives the storage back where it is larger than `capacityMax`.
+    /// Forgets every byte, and gives the storage back if it is larger than `capacityMax`.
     public mutating func clear(keepingAtMost capacityMax: Int) {
         if capacity > capacityMax { release() } else { clear() }
     }
 
-    /// Forgets every byte and gives the storage back: an idle connection holds none.
+    /// Forgets every byte and gives the storage back, so that an idle connection holds none.
     public mutating func release() {
         clear()
         guard let storage = unsafe storage else { return }
@@ -82,7 +83,7 @@ public struct ByteBuffer: ~Copyable {
         }
     }
 
-    /// Makes room for `byteCount` more bytes, moving or growing as needed.
+    /// Makes room for `byteCount` more bytes, by moving or growing if needed.
     @inlinable
     public mutating func reserve(_ byteCount: Int) {
         if capacity - end < byteCount { makeRoom(byteCount) }
@@ -97,8 +98,8 @@ public struct ByteBuffer: ~Copyable {
         }
         let held = count
         if capacity - held >= byteCount, let storage = unsafe storage {
-            // Moving is cheaper than growing, and amortised: at least half the storage was consumed
-            // or the caller asked for more than the tail.
+            // Moving is cheaper than growing. Its cost is amortised, because at least half of the
+            // storage was consumed, or the caller asked for more than the tail.
             unsafe storage.update(from: storage + start, count: held)
             start = 0
             end = held
@@ -126,7 +127,7 @@ public struct ByteBuffer: ~Copyable {
         end = held
     }
 
-    /// Hands out at least `minimumCount` writable bytes; `body` returns how many it filled.
+    /// Calls `body` with at least `minimumCount` writable bytes; `body` returns how many it filled.
     @inlinable
     public mutating func withUnsafeWritable<Failure: Error>(
         minimumCount: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
@@ -175,7 +176,7 @@ public struct ByteBuffer: ~Copyable {
     @inlinable
     public mutating func append(_ bytes: [UInt8]) { append(bytes.span) }
 
-    /// Inlined, so that the bytes of a literal are written by a few instructions: a head is made of
+    /// Inlined, so that a few instructions write the bytes of a literal, of which a head has
     /// dozens.
     @inlinable @inline(__always)
     public mutating func append(_ text: StaticString) {
@@ -187,7 +188,7 @@ public struct ByteBuffer: ~Copyable {
         end &+= byteCount
     }
 
-    /// Disfavoured so that a literal is a `StaticString`, whose bytes are copied as they lie.
+    /// Disfavoured, so that a literal is a `StaticString`, whose bytes are copied directly.
     @_disfavoredOverload
     public mutating func append(_ text: String) {
         var text = text

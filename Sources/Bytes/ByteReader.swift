@@ -1,4 +1,5 @@
-/// Takes bytes off the front of a span; every read that would pass its end is nil, never a trap.
+/// Takes bytes off the front of a span. A read that would pass its end returns nil, and never
+/// traps.
 public struct ByteReader: ~Escapable {
     private let bytes: Span<UInt8>
     public private(set) var offset = 0
@@ -34,7 +35,7 @@ public struct ByteReader: ~Escapable {
 }
 
 extension [UInt8] {
-    /// Holds `bytes` and nothing else, in the storage there is where it suffices.
+    /// Makes the array hold `bytes` and nothing else, reusing its storage if it suffices.
     public mutating func replaceAll(with bytes: Span<UInt8>) {
         if !isEmpty { removeAll(keepingCapacity: true) }
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }

@@ -1,7 +1,7 @@
 /// Thirty-two bytes held inline: a SHA-256 digest, a key id, one coordinate of a P-256 point.
 ///
-/// A value without heap storage, so that tables of millions and the request path never allocate for
-/// one. `word0` holds the first eight bytes, big-endian.
+/// It has no heap storage, so that tables of millions and the request path never allocate for one.
+/// `word0` holds the first eight bytes, big-endian.
 public struct Bytes32: Hashable, Sendable, Comparable {
     public let word0: UInt64
     public let word1: UInt64
@@ -51,7 +51,7 @@ public struct Bytes32: Hashable, Sendable, Comparable {
         }
     }
 
-    /// Gives the bytes to `use`, which must not keep them.
+    /// Calls `use` with the bytes, which must not be kept.
     @inlinable
     public func withBytes<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
         let words: InlineArray<4, UInt64> = [
@@ -97,7 +97,7 @@ public struct Bytes16: Hashable, Sendable {
         }
     }
 
-    /// Gives the bytes to `use`, which must not keep them.
+    /// Calls `use` with the bytes, which must not be kept.
     @inlinable
     public func withBytes<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
         let words: InlineArray<2, UInt64> = [word0.bigEndian, word1.bigEndian]
@@ -117,7 +117,7 @@ extension Span where Element == UInt8 {
 
     /// The eight bytes from `offset`, the first one least significant.
     ///
-    /// One check for all eight, and one load.
+    /// It takes one bounds check for all eight, and one load.
     @inlinable @inline(__always)
     public func littleEndianWord(at offset: Int) -> UInt64 {
         precondition(offset >= 0 && offset <= count &- 8)
@@ -137,14 +137,14 @@ extension OutputSpan where Element == UInt8 {
         guard freeCapacity >= 8 else { return appendBytes(of: word, byteCount: byteCount) }
         let ordered = (word &<< UInt64(64 &- byteCount &* 8)).bigEndian
         unsafe withUnsafeMutableBufferPointer { memory, count in
-            // Those behind `byteCount` are not counted, and are written over.
+            // The bytes behind `byteCount` are not counted, and will be overwritten.
             unsafe UnsafeMutableRawBufferPointer(memory).storeBytes(
                 of: ordered, toByteOffset: count, as: UInt64.self)
             count &+= byteCount
         }
     }
 
-    /// Appends them one by one, where there is no room for eight.
+    /// Appends them one by one, if there is no room for eight.
     @usableFromInline
     @_lifetime(self: copy self)
     mutating func appendBytes(of word: UInt64, byteCount: Int) {

@@ -1,18 +1,18 @@
-/// A moment of UTC as people write it: proleptic Gregorian calendar, no leap seconds.
+/// A UTC date and time: proleptic Gregorian calendar, no leap seconds.
 package struct CivilTime: Hashable, Sendable {
     package let year: Int
-    /// 1 to 12.
+    /// The month, 1 to 12.
     package let month: Int
-    /// 1 to 31.
+    /// The day of the month, 1 to 31.
     package let day: Int
     package let hour: Int
     package let minute: Int
     package let second: Int
-    /// 0 is Sunday.
+    /// The day of the week; 0 is Sunday.
     package let weekday: Int
 
     private static let daysInEra = 146_097
-    /// Days from 1 March of year 0 to 1 January 1970.
+    /// The days from 1 March of year 0 to 1 January 1970.
     private static let epochOffset = 719_468
 
     package init(secondsSince1970 seconds: Int64) {

@@ -1,4 +1,4 @@
-/// Hexadecimal text (RFC 4648 section 8), written in lower case, read in either.
+/// Hexadecimal text (RFC 4648 section 8), written in lower case, read in either case.
 public enum Hex {
     @inlinable
     public static func digit(_ nibble: UInt8) -> UInt8 {
@@ -26,8 +26,8 @@ public enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The eight digits of the low 32 bits of `word`, the last one least significant: four bits are
-    /// spread to a byte, and nine and more get the distance from `9` to `a`.
+    /// The eight digits of the low 32 bits of `word`, the last one least significant. Four bits are
+    /// spread to a byte, and values from ten on get the distance from `9` to `a` added.
     @inline(__always)
     static func digits(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -38,7 +38,7 @@ public enum Hex {
         return nibbles &+ ones &* 0x30 &+ letters &* 0x27
     }
 
-    /// Sixteen digits.
+    /// Encodes `word` in sixteen digits.
     public static func encode(_ word: UInt64) -> String {
         let digits = String(word, radix: 16)
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits

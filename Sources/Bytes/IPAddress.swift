@@ -5,7 +5,8 @@ public enum IPAddress {
     /// Parses a numeric address into 4 or 16 bytes. Nil for anything but exactly one address.
     public static func bytes(_ text: ArraySlice<UInt8>) -> [UInt8]? { ipv4(text) ?? ipv6(text) }
 
-    /// Four decimal numbers. Leading zeros are refused: some programs read them as octal.
+    /// Parses four decimal numbers. Leading zeros are refused, because some programs read them as
+    /// octal.
     public static func ipv4(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count <= 15 else { return nil }
         let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false)
@@ -20,7 +21,7 @@ public enum IPAddress {
         return bytes
     }
 
-    /// RFC 4291 section 2.2, all three forms, without a zone.
+    /// Parses all three forms of RFC 4291 section 2.2, without a zone.
     public static func ipv6(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         let text = Array(text)
         guard text.count >= 2, text.count <= 45 else { return nil }
@@ -31,7 +32,7 @@ public enum IPAddress {
         let tail = text[(gap + 2)...]
         guard let head = groups(text[..<gap]), let end = groups(tail) else { return nil }
         guard head.count + end.count <= 14, doubleColon(Array(tail)) == nil else { return nil }
-        // An IPv4 part is only the last.
+        // An IPv4 part may only be the last one.
         guard !text[..<gap].contains(0x2E) else { return nil }
         return head + [UInt8](repeating: 0, count: 16 - head.count - end.count) + end
     }

@@ -50,12 +50,12 @@ extension OutputSpan where Element == UInt8 {
 }
 
 extension UInt64 {
-    /// How many decimal digits it has, 1 to 20.
+    /// The number of decimal digits, 1 to 20.
     @inlinable
     public var decimalDigitCount: Int {
         var count = 1
         var bound: UInt64 = 10
-        // Ten to the twentieth would not fit.
+        // Ten to the power of twenty would not fit.
         while self >= bound, count < 20 {
             count &+= 1
             bound = count < 20 ? bound &* 10 : .max

@@ -1,25 +1,25 @@
-/// Pieces of memory of one size that buffers lend from each other, most recently used first.
+/// Pieces of memory of one size that buffers borrow, most recently used first.
 ///
 /// For buffers that are empty most of the time: ten thousand idle connections hold none, and the
-/// few that work at a time use the same, still warm, pieces. Freed one by one between objects that
-/// live on, they would leave holes that no system gets back. Large ones at the end of the heap
-/// would go back to the system with each answer, and cost the next one a page fault for each 4 KiB.
-/// One thread at a time.
+/// few that work at a time use the same pieces, which are still in the cache. If pieces were freed
+/// one by one between objects that live on, they would leave holes that never return to the system.
+/// Large ones at the end of the heap would return to it with each answer, and cost the next answer
+/// a page fault for each 4 KiB. One thread at a time.
 @safe
 public final class StoragePool {
     /// The size of a piece.
     let byteCount: Int
     private let keptCountMax: Int
-    /// Lends what needs more than a piece of this pool.
+    /// The pool that lends pieces larger than those of this one.
     private let larger: StoragePool?
-    /// Room for `keptCountMax` pieces, of which the first `keptCount` are there.
+    /// Room for `keptCountMax` pieces, of which `keptCount` are there.
     private let kept: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>>
     private var keptCount = 0
 
     /// - Parameters:
-    ///   - byteCount: of each piece.
-    ///   - keptCountMax: pieces kept for later use; more are freed.
-    ///   - larger: lends larger pieces; what these do not hold uses memory of its own.
+    ///   - byteCount: the size of each piece.
+    ///   - keptCountMax: the number of pieces kept for later use; more are freed.
+    ///   - larger: the pool for larger pieces; requests that no pool can serve use the heap.
     public init(byteCount: Int, keptCountMax: Int, larger: StoragePool? = nil) {
         self.byteCount = byteCount
         self.keptCountMax = keptCountMax
@@ -32,8 +32,8 @@ public final class StoragePool {
         unsafe kept.deallocate()
     }
 
-    /// A piece of at least `neededByteCount` bytes, or nil if none is so large. Inlined, because
-    /// nearly all are small.
+    /// A piece of at least `neededByteCount` bytes; nil if no piece is so large. Inlined, because
+    /// nearly all requests are small.
     @inline(__always)
     func take(
         atLeast neededByteCount: Int
@@ -55,7 +55,7 @@ public final class StoragePool {
         unsafe larger?.take(atLeast: neededByteCount)
     }
 
-    /// Takes back what was lent, and any other storage.
+    /// Takes back a piece that was lent, and any other storage.
     @inline(__always)
     func giveBack(_ piece: UnsafeMutablePointer<UInt8>, byteCount: Int) {
         guard byteCount == self.byteCount else {

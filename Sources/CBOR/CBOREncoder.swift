@@ -1,4 +1,5 @@
-/// Writes CBOR in its shortest form, definite lengths only. Counts are the caller's to keep.
+/// Writes CBOR in its shortest form, with definite lengths only. The caller must keep to the
+/// counts.
 public struct CBOREncoder: Sendable {
     public private(set) var bytes: [UInt8] = []
 

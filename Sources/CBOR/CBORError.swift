@@ -1,4 +1,4 @@
-/// Why bytes are not the CBOR that was expected, and where.
+/// The reason why bytes are not the expected CBOR, with the place.
 public struct CBORError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Reason: String, Sendable {
         case truncated
@@ -20,7 +20,7 @@ public struct CBORError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     public let reason: Reason
-    /// Offset of the item at fault, from the start of the bytes the reader was given.
+    /// The offset of the faulty item, from the start of the reader's bytes.
     public let offset: Int
 
     public init(_ reason: Reason, at offset: Int) {

@@ -11,8 +11,8 @@ struct CBORHead {
 }
 
 extension Span where Element == UInt8 {
-    /// Reads the head at `offset`. Only what the deterministic encoding (RFC 8949 section 4.2.1)
-    /// allows: the shortest form, definite lengths; and of simple values only false, true and null.
+    /// Reads the head at `offset`. Accepts only the deterministic encoding (RFC 8949 section
+    /// 4.2.1): the shortest form, definite lengths; and of simple values only false, true and null.
     func cborHead(at offset: Int) throws(CBORError) -> CBORHead {
         guard offset < count else { throw CBORError(.truncated, at: offset) }
         let initial = self[offset]
@@ -46,8 +46,8 @@ extension Span where Element == UInt8 {
         for index in offset + 1..<offset + 1 + argumentByteCount {
             argument = argument << 8 | UInt64(self[index])
         }
-        // What fits in half the bytes, or in the initial byte, must be written there: otherwise one
-        // value has several spellings.
+        // A value that fits in half the bytes, or in the initial byte, must be written there.
+        // Otherwise a value would have several spellings.
         let shortestMin: UInt64 =
             argumentByteCount == 1 ? 24 : 1 << UInt64(argumentByteCount * 4)
         guard argument >= shortestMin else { throw CBORError(.notShortest, at: offset) }

@@ -7,19 +7,19 @@ public enum CBORKind: Sendable {
 
 /// Reads CBOR in place, item by item, without building a tree.
 ///
-/// The subset is RFC 8949 section 4.2's deterministic one without tags and floats, except that map
-/// keys may come in any order (Apple's are in no sorted order that can be relied on). A reader
-/// exists only over bytes that have been checked as a whole, so its methods fail only if an item is
-/// of another type than asked for. Nothing is allocated.
+/// The subset is the deterministic one of RFC 8949 section 4.2 without tags and floats, except that
+/// map keys may come in any order (Apple's have no reliable order). A reader exists only over bytes
+/// that have been checked as a whole, so its methods throw only if an item has another type than
+/// the one asked for. Nothing is allocated.
 public struct CBORReader: ~Escapable {
     private let bytes: Span<UInt8>
-    /// How many bytes have been read.
+    /// The number of bytes that have been read.
     public private(set) var offset = 0
 
     /// Checks that `bytes` are exactly one item within `limits`, with nothing after it.
     @_lifetime(copy bytes)
     public init(_ bytes: Span<UInt8>, limits: CBORLimits) throws(CBORError) {
-        // Before the walk, so that an oversized input costs nothing.
+        // Checked first, so that an oversized input costs nothing.
         guard bytes.count <= limits.byteCountMax else {
             throw CBORError(.tooLong, at: limits.byteCountMax)
         }
@@ -49,7 +49,7 @@ public struct CBORReader: ~Escapable {
         try take(.unsigned).argument
     }
 
-    /// A signed integer that fits in 64 bits.
+    /// Reads a signed integer that fits in 64 bits.
     public mutating func readInteger() throws(CBORError) -> Int64 {
         let head = try bytes.cborHead(at: offset)
         guard head.major == .unsigned || head.major == .negative else {
@@ -62,7 +62,7 @@ public struct CBORReader: ~Escapable {
         return head.major == .unsigned ? value : -1 - value
     }
 
-    /// The argument `n` of a negative integer, whose value is `-1 - n`.
+    /// Reads the argument `n` of a negative integer, whose value is `-1 - n`.
     public mutating func readNegativeArgument() throws(CBORError) -> UInt64 {
         try take(.negative).argument
     }
@@ -78,7 +78,7 @@ public struct CBORReader: ~Escapable {
         return offset - byteCount..<offset
     }
 
-    /// The UTF-8 of a text string.
+    /// Reads the UTF-8 of a text string.
     @_lifetime(copy self)
     public mutating func readText() throws(CBORError) -> Span<UInt8> {
         try readString(.text)
@@ -111,12 +111,12 @@ public struct CBORReader: ~Escapable {
         offset += 1
     }
 
-    /// Steps over one item, whatever it is, and returns its encoding.
+    /// Skips one item of any kind, and returns its encoding.
     @discardableResult
     @_lifetime(copy self)
     public mutating func readItem() throws(CBORError) -> Span<UInt8> {
         let start = offset
-        // Items still to step over; bounded, as every one of them takes a byte.
+        // The number of items still to skip. It is bounded, because each of them takes a byte.
         var pendingCount: UInt64 = 1
         while pendingCount > 0 {
             let head = try bytes.cborHead(at: offset)
@@ -132,7 +132,7 @@ public struct CBORReader: ~Escapable {
         return bytes.extracting(start..<offset)
     }
 
-    /// The text key of the next entry, nil (and stepped over) where the key is of another type.
+    /// The text key of the next entry. Nil for a key of another type; it is skipped.
     @_lifetime(copy self)
     public mutating func readTextKey() throws(CBORError) -> Span<UInt8>? {
         guard try bytes.cborHead(at: offset).major == .text else {
@@ -159,7 +159,7 @@ public struct CBORReader: ~Escapable {
 }
 
 extension Span where Element == UInt8 {
-    /// Whether the bytes are the UTF-8 of `text`: for comparing map keys without an allocation.
+    /// True if the bytes are the UTF-8 of `text`: compares map keys without an allocation.
     @inlinable
     public func isText(_ text: StaticString) -> Bool { ASCII.equals(self, text) }
 }

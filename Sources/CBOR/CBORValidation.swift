@@ -7,7 +7,7 @@ extension Span where Element == UInt8 {
         return end
     }
 
-    /// Checks one item and returns where it ends.
+    /// Checks one item and returns its end.
     private func validateItem(at offset: Int, depthLeft: Int) throws(CBORError) -> Int {
         let head = try cborHead(at: offset)
         let content = offset + head.byteCount
@@ -54,7 +54,7 @@ extension Span where Element == UInt8 {
             default: throw CBORError(.keyType, at: key)
             }
             let keyEnd = try validateItem(at: key, depthLeft: 0)
-            // Shortest forms only, so equal keys are equal bytes.
+            // Only shortest forms are allowed, so equal keys are equal bytes.
             for earlier in 0..<entry where equals(keys[earlier], (key, keyEnd)) {
                 throw CBORError(.duplicateKey, at: key)
             }

@@ -1,7 +1,7 @@
 import Bytes
 
-/// A CBOR item as a tree: for showing what an object holds and for making objects in tests. The
-/// request path reads in place with ``CBORReader`` instead.
+/// A CBOR item as a tree: for showing the content of an object, and for making objects in tests.
+/// The request path reads in place with ``CBORReader`` instead.
 public indirect enum CBORValue: Hashable, Sendable {
     case unsigned(UInt64)
     /// The value is `-1 - argument`.
@@ -28,7 +28,7 @@ public indirect enum CBORValue: Hashable, Sendable {
         value >= 0 ? .unsigned(UInt64(value)) : .negative(argument: UInt64(-1 - value))
     }
 
-    /// Exactly one item, with nothing after it.
+    /// Parses exactly one item, with nothing after it.
     public static func parse(
         _ bytes: Span<UInt8>, limits: CBORLimits
     ) throws(CBORError) -> CBORValue {
@@ -59,7 +59,7 @@ public indirect enum CBORValue: Hashable, Sendable {
         }
     }
 
-    /// The shortest definite encoding, entries in the order given.
+    /// The shortest definite encoding, with entries in the given order.
     public var encoded: [UInt8] {
         var encoder = CBOREncoder()
         encoder.append(self)
@@ -67,7 +67,7 @@ public indirect enum CBORValue: Hashable, Sendable {
     }
 }
 
-/// Diagnostic notation (RFC 8949 section 8).
+/// The diagnostic notation (RFC 8949 section 8).
 extension CBORValue: CustomStringConvertible {
     public var description: String {
         switch self {

@@ -1,20 +1,20 @@
 import Bytes
 import Crypto
 
-/// A session token that was found authentic. Requests hand it from step to step, and its contents
-/// are large to copy.
+/// A session token that was found authentic. It is an object because requests pass it from step to
+/// step, and its contents are large to copy.
 public final class OpenedSessionToken: Sendable {
     public let token: SessionToken
 
     public init(_ token: SessionToken) { self.token = token }
 }
 
-/// Session tokens that were found authentic, so that each is authenticated and read once and not
+/// Session tokens that were found authentic, so that each is authenticated and parsed once and not
 /// with every request that brings it.
 ///
 /// Only authentic tokens get in, so that a stranger can neither fill it nor push anything out. A
-/// token is known by its SHA-256 and is not kept itself. Whether it is in time, for the route at
-/// hand, bound to the request, and not revoked is asked each time.
+/// token is identified by its SHA-256 and is not kept itself. Each time it is checked that the
+/// token is in time, for the route, bound to the request, and not revoked.
 public struct AuthenticTokens {
     private struct Entry {
         let digest: Bytes32
@@ -22,17 +22,18 @@ public struct AuthenticTokens {
     }
 
     private let countMax: Int
-    /// Empty until the first token. Each token has two places, which differ in the last bit.
+    /// The entries; empty until the first token. Each token has two places, which differ in the
+    /// last bit.
     private var entries: [Entry?] = []
 
-    /// `countMax`: tokens that are kept at most, some 500 bytes each; a power of two. One that was
-    /// pushed out is authenticated once more.
+    /// `countMax`: the most tokens that are kept, some 500 bytes each; a power of two. A token that
+    /// was pushed out is authenticated once more.
     public init(countMax: Int = 4096) {
         precondition(countMax > 1 && countMax.nonzeroBitCount == 1)
         self.countMax = countMax
     }
 
-    /// Forgets everything, as when the keys of tokens have changed.
+    /// Forgets all tokens, as is needed when the keys of tokens have changed.
     public mutating func removeAll() { entries = [] }
 
     /// The contents of `token`, as ``SessionTokenSealer/open(_:)`` returns them. `sealer` has the
@@ -40,7 +41,7 @@ public struct AuthenticTokens {
     public mutating func open(
         _ token: Span<UInt8>, by sealer: SessionTokenSealer
     ) throws(SessionTokenFailure) -> OpenedSessionToken {
-        // Too long for the sealer, and nothing to hash for.
+        // Too long for the sealer, so hashing it would be wasted.
         guard token.count <= SessionTokenSealer.tokenByteCountMax else { throw .malformed }
         let digest = SHA256.hash(token)
         let place = Int(truncatingIfNeeded: digest.word0) & (countMax - 1)
@@ -55,7 +56,7 @@ public struct AuthenticTokens {
         return entry.digest == digest ? entry.opened : nil
     }
 
-    /// The newer of two goes to its first place, the older to the other.
+    /// Keeps an entry. The newer of two goes to its first place, the older to the other.
     private mutating func keep(_ entry: Entry, at place: Int) {
         if entries.isEmpty { entries = Array(repeating: nil, count: countMax) }
         if let older = entries[place] { entries[place ^ 1] = older }

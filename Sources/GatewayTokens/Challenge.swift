@@ -8,8 +8,8 @@ public enum ChallengePurpose: UInt8, Sendable {
     case assertion = 2
 }
 
-/// A challenge that one of our own keys sealed. Authentic, but its age and incarnation are not
-/// checked yet.
+/// A challenge that one of the gateway's keys sealed. It is authentic, but its age and incarnation
+/// are not checked yet.
 public struct Challenge: Hashable, Sendable {
     public let purpose: ChallengePurpose
     /// The end of the challenge, in milliseconds of the clock that judges it. For an assertion that
@@ -17,7 +17,7 @@ public struct Challenge: Hashable, Sendable {
     /// clocks. It is sealed, so that no later configuration prolongs it.
     public let expiresAt: Int64
     public let incarnation: Incarnation
-    /// Random: what the stores remember of a spent challenge.
+    /// Random bytes, by which the stores remember a spent challenge.
     public let id: Bytes16
     /// The only key that may use it; nil if any key may.
     public let keyID: KeyID?
@@ -33,8 +33,8 @@ public struct Challenge: Hashable, Sendable {
         self.keyID = keyID
     }
 
-    /// Milliseconds of life left at `now`, by the clock that ``expiresAt`` is of; nil when it is
-    /// over.
+    /// The milliseconds of life left at `now`, by the clock of ``expiresAt``; nil if the challenge
+    /// has ended.
     public func remainingMilliseconds(at now: Int64) -> Int64? {
         guard now < expiresAt else { return nil }
         let (remaining, overflow) = expiresAt.subtractingReportingOverflow(now)

@@ -3,15 +3,15 @@ public import Bytes
 import Crypto
 import KeyStore
 
-/// Makes challenges that need no storage, and recognises its own.
+/// Makes challenges that need no storage, and recognises them again.
 ///
 /// A token is base64url without padding of
 ///
 ///     version(1) | key generation(4) | purpose(1) | expires at, ms(8) | incarnation(8)
 ///     | random(16) | key id(32, optional) | HMAC-SHA256 of all that, first 16 bytes
 ///
-/// A MAC and not encryption: nothing in it is secret, and random GCM nonces would limit a key to
-/// 2^32 challenges, a few days at full load.
+/// A MAC is used instead of encryption, because nothing in a challenge is secret, and random GCM
+/// nonces would limit a key to 2^32 challenges, a few days at full load.
 public struct ChallengeSealer: Sendable {
     private struct Generation: Sendable {
         let id: UInt32
@@ -26,10 +26,10 @@ public struct ChallengeSealer: Sendable {
     private static let supersededVersion: UInt8 = 1
     static let bodyByteCount = 1 + 4 + 1 + 8 + 8 + 16
     static let tagByteCount = 16
-    /// Characters of the longest token.
+    /// The number of characters of the longest token.
     public static let tokenByteCountMax = (bodyByteCount + 32 + tagByteCount) * 4 / 3 + 2
 
-    /// `keys`: 32 bytes each; the first seals, every one opens. Nil for none or another length.
+    /// `keys`: 32 bytes each; the first seals, and every one opens. Nil for none or another length.
     public init?(keys: [[UInt8]]) {
         guard !keys.isEmpty, keys.allSatisfy({ $0.count == 32 }) else { return nil }
         generations = keys.map { key in
@@ -41,7 +41,7 @@ public struct ChallengeSealer: Sendable {
         }
     }
 
-    /// The token of `challenge`, as ASCII bytes: what the app hashes.
+    /// The token of `challenge` as ASCII bytes, which the app hashes.
     public func token(of challenge: Challenge) -> [UInt8] {
         var token = ByteBuffer(capacity: Self.tokenByteCountMax)
         seal(challenge, into: &token)
@@ -71,7 +71,8 @@ public struct ChallengeSealer: Sendable {
         }
     }
 
-    /// Whether `token` looks like one of ours, sealed with whichever key, also of an older version.
+    /// True if `token` has the form of the gateway's tokens, sealed with any key, also of an older
+    /// version.
     public static func hasTokenForm(_ token: Span<UInt8>) -> Bool {
         guard token.count <= tokenByteCountMax else { return false }
         return Base64.withDecoded(token) { hasTokenForm(raw: $0) } ?? false
@@ -84,7 +85,7 @@ public struct ChallengeSealer: Sendable {
             && ChallengePurpose(rawValue: raw[5]) != nil
     }
 
-    /// The challenge behind `token`; nil if it is not one that our keys sealed.
+    /// Opens the challenge in `token`; nil if none of the keys sealed it.
     public func open(_ token: Span<UInt8>) -> Challenge? {
         guard token.count <= Self.tokenByteCountMax else { return nil }
         return Base64.withDecoded(token) { open(raw: $0) }
@@ -101,7 +102,8 @@ public struct ChallengeSealer: Sendable {
             let purpose = ChallengePurpose(rawValue: raw[5])
         else { return nil }
         let tag = HMACSHA256.authenticate(sealed, key: generation.key)
-        // Xor, not ==: the time of the comparison must not tell how many bytes were right.
+        // Xor instead of ==, so that the time of the comparison does not tell how many bytes were
+        // right.
         let difference =
             (tag.word0 ^ bytes.bigEndianWord(at: sealed.count))
             | (tag.word1 ^ bytes.bigEndianWord(at: sealed.count + 8))

@@ -2,7 +2,7 @@ import Bytes
 import Crypto
 import JSON
 
-/// A pass for a developer's machine without App Attest, such as a simulator or a test in CI.
+/// A token for a developer's machine without App Attest, such as a simulator or a test in CI.
 ///
 /// It proves nothing about an app or a device, only that the operator made it.
 public struct DeveloperToken: Hashable, Sendable {
@@ -12,19 +12,19 @@ public struct DeveloperToken: Hashable, Sendable {
         case none
     }
 
-    /// `sub`: whom it was made for.
+    /// `sub`: the person or program that it was made for.
     public var name: String
-    /// `jti`: this token alone.
+    /// `jti`: the id of this single token.
     public var id: String
     /// `iat`: seconds since 1970.
     public var issuedAt: Int64
     /// `exp`: seconds since 1970; from then on it is not accepted.
     public var expiresAt: Int64
-    /// `aud`: names of routes; empty for all that take such tokens.
+    /// `aud`: names of routes; empty for all that accept such tokens.
     public var audience: [String]
-    /// `tier`.
+    /// `tier`: the worth of the token.
     public var worth: Worth
-    /// `app`: the app that it stands in for, where a route takes some apps only.
+    /// `app`: the app that it stands in for, if a route accepts only some apps.
     public var appID: String?
 
     public init(
@@ -44,11 +44,11 @@ public struct DeveloperToken: Hashable, Sendable {
     public static func makeID() -> String { Hex.encode(RandomBytes.bytes(8)) }
 }
 
-/// Makes developer tokens and recognises its own: ``TokenMAC``, under keys of their own.
+/// Makes developer tokens and recognises them again: ``TokenMAC``, with derived keys of its own.
 public struct DeveloperTokenSealer: Sendable {
     private let tokens: TokenMAC
 
-    /// Stands in an audience for every route; no route has this name.
+    /// The audience that stands for every route; no route has this name.
     private static let anyRoute = "*"
     private static let issuer: StaticString = "sallyport"
 
@@ -60,12 +60,12 @@ public struct DeveloperTokenSealer: Sendable {
         self.tokens = tokens
     }
 
-    /// Whether a header may hold `text` as it is.
+    /// True if a header may hold `text` as it is.
     private static func isPlain(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
-    /// The token, as ASCII bytes.
+    /// The token as ASCII bytes.
     public func token(of developer: DeveloperToken) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -85,14 +85,14 @@ public struct DeveloperTokenSealer: Sendable {
         return tokens.token(of: claims.readable)
     }
 
-    /// Whether `token` says that it is a developer's.
+    /// True if `token` says that it is a developer token.
     public func claims(_ token: Span<UInt8>) -> Bool { tokens.claims(token) }
 
     /// The contents of `token` if it is authentic, is for the route `audience`, is valid at
     /// `seconds` since 1970, and lives for no more than `lifeMax` seconds. The result's audience is
     /// that route.
     ///
-    /// This does not check whether the token was revoked.
+    /// This does not check if the token was revoked.
     public func open(
         _ token: Span<UInt8>, for audience: String, at seconds: Int64, lifeMax: Int64
     ) throws(SessionTokenFailure) -> DeveloperToken {
@@ -106,7 +106,7 @@ public struct DeveloperTokenSealer: Sendable {
         }
         let life = TokenLife(issuedAt: issuedAt, expiresAt: expiresAt)
         try life.check(at: seconds)
-        // The setting may have become shorter since it was made.
+        // The setting may have become shorter since the token was made.
         guard life.expiresAt - life.issuedAt <= lifeMax else { throw .lifetime }
         let isForRoute =
             claims.contains(audience, inArray: "aud")

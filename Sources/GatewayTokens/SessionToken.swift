@@ -2,13 +2,13 @@ public import AppAttest
 public import Bytes
 
 /// The contents of a session token (RFC 7519): an assertion of this key was accepted, and for a
-/// while that suffices for the routes named.
+/// while that suffices for the named routes.
 public struct SessionToken: Hashable, Sendable {
-    /// `cnf.kid` (RFC 7800 section 3.4).
+    /// `cnf.kid` (RFC 7800 section 3.4): the key.
     public var keyID: KeyID
-    /// `app`.
+    /// `app`: the App ID.
     public var appID: String
-    /// `env`.
+    /// `env`: the environment.
     public var environment: AttestEnvironment
     /// `iat`: seconds since 1970.
     public var issuedAt: Int64
@@ -16,9 +16,9 @@ public struct SessionToken: Hashable, Sendable {
     public var expiresAt: Int64
     /// `aud`: names of routes.
     public var audience: [String]
-    /// `ver`, where the key told it (``AttestationExtensions``).
+    /// `ver`: the bundle version, if the key reported it (``AttestationExtensions``).
     public var bundleVersion: String?
-    /// `cat`, likewise.
+    /// `cat`: the validation category, likewise.
     public var validationCategory: UInt32?
     /// `bnd`: SHA-256 of the value of the header that the token is bound to.
     public var binding: Bytes32?
@@ -36,19 +36,20 @@ public struct SessionToken: Hashable, Sendable {
     }
 }
 
-/// Why a session or developer token is not accepted: for log and metrics, never for a client.
+/// The reason why a session or developer token is not accepted: for log and metrics, never for a
+/// client.
 public enum SessionTokenFailure: String, Error, Hashable, Sendable, CaseIterable {
     case malformed = "token_malformed"
     /// The token is of another issuer, algorithm or key.
     case notOurs = "token_not_ours"
     case signature = "token_signature"
     case expired = "token_expired"
-    /// Issued later than this machine's clock, and what clocks may differ by, allows.
+    /// The token was issued later than this machine's clock and the allowed clock skew permit.
     case notYetValid = "token_not_yet_valid"
     /// The token is not for this route.
     case audience = "token_audience"
-    /// The token is a developer's and lives longer than such tokens may.
+    /// The token is a developer token and lives longer than such tokens may.
     case lifetime = "token_lifetime"
-    /// The token is a developer's, and the operator has revoked it.
+    /// The token is a developer token, and the operator has revoked it.
     case revoked = "token_revoked"
 }

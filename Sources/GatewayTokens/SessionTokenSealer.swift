@@ -2,18 +2,18 @@ import AppAttest
 import Bytes
 import JSON
 
-/// Issues session tokens and recognises its own: ``TokenMAC``.
+/// Issues session tokens and recognises them again: ``TokenMAC``.
 public struct SessionTokenSealer: Sendable {
     private let tokens: TokenMAC
 
-    /// Characters of the longest token that is looked at.
+    /// The number of characters of the longest token that is accepted.
     public static let tokenByteCountMax = 4096
-    /// Names in an audience, of at most 64 bytes each, fit into it.
+    /// The most names in an audience, of at most 64 bytes each, that fit into it.
     public static let audienceCountMax = 32
     private static let issuer: StaticString = "sallyport"
 
-    /// `keys`: 32 bytes each; the first signs, every one is recognised. Nil for none or another
-    /// length. Keys of challenges may be given: what is signed with is derived from them.
+    /// `keys`: 32 bytes each; the first signs, and every one is recognised. Nil for none or another
+    /// length. Keys of challenges may be given, because only derived keys are used.
     public init?(keys: [[UInt8]]) {
         guard let tokens = TokenMAC(keys: keys, label: "sallyport session token") else {
             return nil
@@ -21,7 +21,7 @@ public struct SessionTokenSealer: Sendable {
         self.tokens = tokens
     }
 
-    /// The token, as ASCII bytes.
+    /// The token as ASCII bytes.
     public func token(of session: SessionToken) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()
@@ -46,8 +46,8 @@ public struct SessionTokenSealer: Sendable {
         return tokens.token(of: claims.readable)
     }
 
-    /// The contents of `token` if it is authentic; whether it is in time and for the route at hand
-    /// ``SessionToken/check(for:at:)`` tells.
+    /// Opens `token` if it is authentic. ``SessionToken/check(for:at:)`` tells if it is in time and
+    /// for the route at hand.
     public func open(_ token: Span<UInt8>) throws(SessionTokenFailure) -> SessionToken {
         let claims = try tokens.open(token, byteCountMax: Self.tokenByteCountMax)
         guard let keyID = claims.string("kid", in: "cnf").flatMap({ KeyID(base64: $0.span) }),
@@ -80,7 +80,7 @@ extension SessionToken {
 
 /// `iat` and `exp` of a token, in seconds since 1970.
 struct TokenLife {
-    /// How far the clocks of gateways that share a key may be apart.
+    /// The seconds by which the clocks of gateways that share a key may differ.
     private static let clockSkewSeconds: Int64 = 5
 
     let issuedAt: Int64

@@ -5,9 +5,9 @@ import JSON
 /// Makes and opens JWTs with HMAC-SHA256 (RFC 7519, RFC 7515 section 3.1, RFC 7518 section 3.2) of
 /// one kind, for gateways that share keys.
 ///
-/// The header is never interpreted: a token begins with one of the headers that the keys write, or
-/// it is not ours. So no token can name its own algorithm (RFC 8725 section 3.1), and none of one
-/// kind passes for another.
+/// The header is never interpreted: a token must begin with one of the headers that the keys write.
+/// So no token can name its own algorithm (RFC 8725 section 3.1), and none of one kind passes for
+/// another.
 struct TokenMAC: Sendable {
     private struct Generation: Sendable {
         let key: HMACKey
@@ -19,7 +19,7 @@ struct TokenMAC: Sendable {
 
     private static let signatureByteCount = 43
 
-    /// `keys`: 32 bytes each; the first signs, every one is recognised. What is signed with is
+    /// `keys`: 32 bytes each; the first signs, and every one is recognised. The keys that sign are
     /// derived from them by `label`. Nil for none or another length.
     init?(keys: [[UInt8]], label: String) {
         guard !keys.isEmpty, keys.allSatisfy({ $0.count == 32 }) else { return nil }
@@ -39,7 +39,7 @@ struct TokenMAC: Sendable {
         return String(repeating: "0", count: 16 - text.utf8.count) + text
     }
 
-    /// The token that says `claims`, as ASCII bytes.
+    /// The token with `claims`, as ASCII bytes.
     func token(of claims: Span<UInt8>) -> [UInt8] {
         let generation = generations[0]
         let signed = generation.prefix + Base64.encodeURLBytes(claims.array)
@@ -47,7 +47,7 @@ struct TokenMAC: Sendable {
         return signed + [UInt8(ascii: ".")] + Base64.encodeURLBytes(signature.array)
     }
 
-    /// Whether `token` says that it is of this kind.
+    /// True if `token` says that it is of this kind.
     func claims(_ token: Span<UInt8>) -> Bool {
         generations.contains { Self.begins(token, with: $0.prefix) }
     }

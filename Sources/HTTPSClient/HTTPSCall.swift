@@ -2,7 +2,7 @@ import CCurl
 import EventLoop
 import TLS
 
-/// One request on its way. Dropping it changes nothing; ``cancel()`` ends it without a word.
+/// One request on its way. Dropping it changes nothing; ``cancel()`` ends it without a reply.
 @safe
 public final class HTTPSCall {
     weak var client: HTTPSClient?
@@ -10,7 +10,7 @@ public final class HTTPSCall {
     private var transfer: UnsafeMutableRawPointer?
     private var fieldList: UnsafeMutablePointer<curl_slist>?
     private var errorText: UnsafeMutablePointer<CChar>?
-    /// Runs until a failure is told that must not be told at once.
+    /// Delays a failure that must not be reported at once.
     private var timer: Timer?
     private var authorities: TLSAuthorities?
     private var head = ResponseHeadReader(byteCountMax: HTTPSConfiguration.headByteCountMax)
@@ -24,7 +24,7 @@ public final class HTTPSCall {
 
     deinit { release() }
 
-    /// The handler is not called any more.
+    /// Cancels the request. The handler is not called any more.
     public func cancel() {
         handler = nil
         timer = nil
@@ -32,9 +32,9 @@ public final class HTTPSCall {
         unsafe client?.cancel(transfer)
     }
 
-    // MARK: from beginning to end
+    // MARK: the course of a call
 
-    /// libcurl's handle, set up; this call's for as long as it lives.
+    /// Sets up libcurl's handle, which belongs to this call for as long as it lives.
     func prepare(
         _ request: HTTPSRequest, _ configuration: HTTPSConfiguration
     ) throws(HTTPSFailure) -> UnsafeMutableRawPointer {
@@ -52,7 +52,7 @@ public final class HTTPSCall {
         options.set(request)
         options.set(configuration)
         for field in request.fields + [HTTPSField("Expect", "")] {
-            // Without a value libcurl leaves out the field that it would send by itself.
+            // Without a value libcurl omits the field, which it would otherwise send by itself.
             let line = field.value.isEmpty ? "\(field.name):" : "\(field.name): \(field.value)"
             guard let longer = unsafe curl_slist_append(fieldList, line) else {
                 throw .failed("out of memory")
@@ -98,18 +98,18 @@ public final class HTTPSCall {
         handler?(result)
     }
 
-    /// Later, as every other answer: the caller has not yet kept this call.
+    /// Fails later, like every other answer, because the caller does not hold this call yet.
     func fail(_ failure: HTTPSFailure, on loop: EventLoop) {
         release()
-        // Held by the timer until it has fired.
+        // The timer retains the call until it has fired.
         let timer = Timer(loop: loop) { [self] in end(.failure(failure)) }
         self.timer = timer
         timer.schedule(after: .zero)
     }
 
-    // MARK: what came
+    // MARK: the answer
 
-    /// Before ``release()``.
+    /// The result of the transfer. To be called before ``release()``.
     func result(_ code: CURLcode) -> Result<HTTPSResponse, HTTPSFailure> {
         guard let transfer = unsafe transfer else { return .failure(.closed) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
@@ -117,12 +117,12 @@ public final class HTTPSCall {
         let response = HTTPSResponse(
             status: unsafe sallyport_curl_fact(transfer, CURLINFO_RESPONSE_CODE),
             fields: head.fields, body: body,
-            // A date that has passed is less than nothing.
+            // A date that has passed gives a negative number.
             retryAfter: head.hasRetryAfter ? .seconds(max(0, seconds)) : nil,
             isHTTP2: unsafe sallyport_curl_fact(transfer, CURLINFO_HTTP_VERSION)
                 == CURL_HTTP_VERSION_2_0)
-        // libcurl takes any end of a connection for that of such an answer, also one without the
-        // word of TLS that this was all.
+        // libcurl takes any end of a connection for the end of such an answer, even one without
+        // TLS's close_notify.
         guard response.isHTTP2 || response.tellsItsEnd else {
             return .failure(.cut("an answer that does not tell its length"))
         }
@@ -151,7 +151,7 @@ public final class HTTPSCall {
         }
     }
 
-    /// False if it is more than may come.
+    /// Takes a part of the body. False if it is more than is allowed.
     fileprivate func take(body bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count <= bodyByteCountMax - body.count else {
             isTooLarge = true
@@ -186,7 +186,8 @@ private func bytes(
         start: UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self), count: size * count)
 }
 
-/// Another count than was given ends the transfer.
+/// Takes a part of the body for libcurl. A return value other than the given count ends the
+/// transfer.
 private func bodyHasCome(
     _ start: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ context: UnsafeMutableRawPointer?

@@ -1,8 +1,8 @@
 import CCurl
 public import EventLoop
 
-/// Asks servers of others over HTTPS: libcurl on our loop, so that nothing blocks and no thread is
-/// needed. HTTP/2 where the server has it, many requests on one connection.
+/// Sends requests to other servers over HTTPS: libcurl on our loop, so that nothing blocks and no
+/// thread is needed. It uses HTTP/2 if the server has it, with many requests on one connection.
 ///
 /// Belongs to the loop's thread. If the client is deallocated, its requests end without a reply;
 /// ``close()`` replies to them.
@@ -45,8 +45,8 @@ public final class HTTPSClient {
 
     public var inFlightCount: Int { calls.count }
 
-    /// Sends a request; `handler` hears what became of it, once and later, unless the call is
-    /// cancelled. Beyond the bound on requests in flight the failure is later, too.
+    /// Sends a request. `handler` is called with the result, once and later, unless the call is
+    /// cancelled. A failure because of too many requests in flight is reported later, too.
     @discardableResult
     public func send(
         _ request: HTTPSRequest,
@@ -59,7 +59,7 @@ public final class HTTPSClient {
             let transfer = try unsafe call.prepare(request, configuration)
             calls[UInt(bitPattern: transfer)] = call
             call.client = self
-            // It says what to wait for through the hooks.
+            // libcurl asks through the hooks for the events to wait for.
             let code = unsafe curl_multi_add_handle(transfers, transfer)
             guard code == CURLM_OK else {
                 calls[UInt(bitPattern: transfer)] = nil
@@ -71,19 +71,19 @@ public final class HTTPSClient {
         return call
     }
 
-    /// Ends every request with ``HTTPSFailure/closed`` and every connection. Nothing is sent
+    /// Ends every request with ``HTTPSFailure/closed``, and every connection. Nothing is sent
     /// afterwards.
     public func close() {
         guard !isClosed else { return }
         for call in release() { call.end(.failure(.closed)) }
     }
 
-    /// The requests that were in flight.
+    /// Releases libcurl's objects. Returns the requests that were in flight.
     private func release() -> [HTTPSCall] {
         isClosed = true
         let open = Array(calls.values)
         calls.removeAll()
-        // From here on libcurl closes descriptors without being asked back.
+        // From here on libcurl closes descriptors without calling the hooks.
         unsafe sallyport_curl_multi_hooks(transfers, nil, nil, nil)
         timer = nil
         for watch in watches.values { watch.cancel() }
@@ -98,7 +98,7 @@ public final class HTTPSClient {
         unsafe call?.end(in: transfers)
     }
 
-    // MARK: what libcurl waits for
+    // MARK: events for libcurl
 
     fileprivate func watch(_ descriptor: Int32, for kinds: Int32) {
         guard kinds != CURL_POLL_REMOVE else {
@@ -119,8 +119,9 @@ public final class HTTPSClient {
         }
     }
 
-    /// Has libcurl do what it waited for. Handlers are called when it has returned: it must not be
-    /// called from within itself, and a handler may send, cancel, close or drop the client.
+    /// Has libcurl handle an event that it waited for. Handlers are called after it has returned:
+    /// libcurl must not be called from within itself, and a handler may send, cancel, close or drop
+    /// the client.
     func act(on descriptor: Int32, _ kinds: Int32) {
         var runningCount: Int32 = 0
         unsafe curl_multi_socket_action(transfers, descriptor, kinds, &runningCount)
@@ -130,7 +131,7 @@ public final class HTTPSClient {
             guard unsafe message.pointee.msg == CURLMSG_DONE,
                 let transfer = unsafe message.pointee.easy_handle
             else { continue }
-            // Before the handle is removed, which ends the message's life.
+            // Read before the handle is removed, which ends the message's life.
             let code = unsafe message.pointee.data.result
             guard let call = calls.removeValue(forKey: UInt(bitPattern: transfer)) else {
                 continue

@@ -1,5 +1,5 @@
-/// A request to a server of someone else's, whole. `https` only, unless the configuration allows
-/// `http` too: libcurl is told nothing else.
+/// A complete request to another server. Only `https` is allowed, unless the configuration allows
+/// `http` too; libcurl is told no other scheme.
 public struct HTTPSRequest: Hashable, Sendable {
     public enum Method: Hashable, Sendable {
         case get
@@ -17,7 +17,7 @@ public struct HTTPSRequest: Hashable, Sendable {
     }
 }
 
-/// A header field. Of answers the name is in lower case.
+/// A header field. In answers the name is in lower case.
 public struct HTTPSField: Hashable, Sendable {
     public var name: String
     public var value: String
@@ -27,19 +27,19 @@ public struct HTTPSField: Hashable, Sendable {
         self.value = value
     }
 
-    /// Neither may end its line and begin another one.
+    /// True if name and value cannot end the line and begin another one.
     var isWellFormed: Bool {
         !name.isEmpty && (name + value).utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
             && !name.utf8.contains { $0 == 0x3A || $0 == 0x20 }
     }
 }
 
-/// An answer, whole: never one that broke off.
+/// A complete answer: never one that broke off.
 public struct HTTPSResponse: Hashable, Sendable {
     public var status: Int
     public var fields: [HTTPSField]
     public var body: [UInt8]
-    /// `Retry-After`, whether it was a count of seconds or a date.
+    /// `Retry-After`, given as seconds or as a date.
     public var retryAfter: Duration?
     public var isHTTP2: Bool
 
@@ -54,23 +54,23 @@ public struct HTTPSResponse: Hashable, Sendable {
         self.isHTTP2 = isHTTP2
     }
 
-    /// Whether an answer of HTTP/1.1 says itself where it ends.
+    /// True if an answer of HTTP/1.1 states its end.
     var tellsItsEnd: Bool {
         [204, 304].contains(status) || field("content-length") != nil
             || field("transfer-encoding") != nil
     }
 
-    /// The first field of that name, in lower case.
+    /// The value of the first field with that name, which is given in lower case.
     public func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
 }
 
-/// Why there is no answer. The texts are for an operator's log.
+/// The reason why there is no answer. The texts are for an operator's log.
 public enum HTTPSFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// No address, no connection, or no TLS on it: nothing was asked.
+    /// There is no address, no connection, or no TLS on it: nothing was sent.
     case unreachable(String)
-    /// The server's certificate, or a proxy's, is not vouched for.
+    /// No trusted authority vouches for the certificate of the server, or of a proxy.
     case untrusted(String)
-    /// The proxy did not let us through: its status.
+    /// The proxy refused the request with this status.
     case proxyRefused(Int)
     case timedOut
     /// The connection ended before the answer did.

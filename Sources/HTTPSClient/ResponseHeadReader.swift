@@ -1,5 +1,5 @@
-/// Collects the fields of an answer from libcurl's lines: of the last of several heads (a 100
-/// before it), and no trailers.
+/// Collects the fields of an answer from libcurl's lines: of the last of several heads (there may
+/// be a 100 before it), and no trailers.
 struct ResponseHeadReader {
     private(set) var fields: [HTTPSField] = []
     private(set) var hasRetryAfter = false
@@ -9,7 +9,7 @@ struct ResponseHeadReader {
 
     init(byteCountMax: Int) { self.byteCountMax = byteCountMax }
 
-    /// False if the lines together are more than the bound.
+    /// Takes a line. False if the lines together are longer than the limit.
     mutating func take(line: [UInt8]) -> Bool {
         byteCount += line.count
         guard byteCount <= byteCountMax else { return false }

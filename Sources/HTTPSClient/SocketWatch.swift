@@ -1,7 +1,7 @@
 import CCurl
 import EventLoop
 
-/// A connection of libcurl's, watched by the loop.
+/// A connection of libcurl that the loop watches.
 final class SocketWatch: ReadinessHandler {
     private let descriptor: Int32
     private unowned let client: HTTPSClient
@@ -14,13 +14,13 @@ final class SocketWatch: ReadinessHandler {
         watch.handler = self
     }
 
-    /// Waits for what libcurl waits for: `CURL_POLL_IN` and its kin.
+    /// Waits for the events that libcurl waits for: `CURL_POLL_IN` and the like.
     func wait(for kinds: Int32) {
         if kinds & CURL_POLL_IN != 0 { watch.enableReading() } else { watch.disableReading() }
         if kinds & CURL_POLL_OUT != 0 { watch.enableWriting() } else { watch.disableWriting() }
     }
 
-    /// Before libcurl closes the descriptor.
+    /// Ends the watch, before libcurl closes the descriptor.
     func cancel() { watch.cancel() }
 
     func descriptorIsReadable() { client.act(on: descriptor, CURL_CSELECT_IN) }

@@ -1,7 +1,7 @@
 import CCurl
 import EventLoop
 
-/// Sets libcurl's options of one transfer, and remembers whether it took them all.
+/// Sets libcurl's options of one transfer, and remembers if it accepted all of them.
 @safe
 struct TransferOptions {
     private let transfer: UnsafeMutableRawPointer
@@ -36,7 +36,7 @@ struct TransferOptions {
         set(CURLOPT_FOLLOWLOCATION, number: 0)
         set(CURLOPT_USERAGENT, text: "sallyport")
         set(CURLOPT_HTTP_VERSION, number: CURL_HTTP_VERSION_2TLS)
-        // A request waits to hear whether a connection that is being made will carry it, too.
+        // A request waits to see if a connection that is being made can carry it, too.
         set(CURLOPT_PIPEWAIT, number: 1)
         set(CURLOPT_HTTP09_ALLOWED, number: 0)
         set(CURLOPT_NOSIGNAL, number: 1)
@@ -53,7 +53,7 @@ struct TransferOptions {
         for option in [CURLOPT_SSL_VERIFYHOST, CURLOPT_PROXY_SSL_VERIFYHOST] {
             set(option, number: 2)
         }
-        // Whom to trust is read already; a file would be parsed for each connection.
+        // The authorities are loaded already; a file would be parsed for each connection.
         for option in [CURLOPT_CAINFO, CURLOPT_CAPATH, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH] {
             set(option, text: nil)
         }
@@ -62,12 +62,12 @@ struct TransferOptions {
         case .direct: set(CURLOPT_PROXY, text: "")
         case .url(let url):
             set(CURLOPT_PROXY, text: url)
-            // What is configured holds for every host, whatever the environment says.
+            // The configured proxy holds for every host, whatever the environment says.
             set(CURLOPT_NOPROXY, text: "")
         }
     }
 
-    /// At least one: zero is libcurl's word for its own default.
+    /// The milliseconds, at least one because zero stands for libcurl's own default.
     private static func milliseconds(_ duration: Duration) -> Int {
         max(1, Int(min(duration.wholeNanoseconds / 1_000_000, 1 << 30)))
     }

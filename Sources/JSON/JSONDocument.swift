@@ -7,7 +7,7 @@ import CJansson
 public struct JSONDocument: ~Copyable {
     private let tree: UnsafeMutablePointer<json_t>
 
-    /// Deep enough for every document that the gateway and its tools exchange.
+    /// The default depth, enough for every document that the gateway and its tools exchange.
     public static let depthMaxDefault = 16
 
     public init(
@@ -16,7 +16,8 @@ public struct JSONDocument: ~Copyable {
         guard bytes.count <= byteCountMax else { throw .tooLarge(byteCountMax: byteCountMax) }
         guard !bytes.isEmpty else { throw .truncated }
         guard JSONNesting.isWithin(depthMax, bytes) else { throw .tooDeep(depthMax: depthMax) }
-        // The parser skips a NUL that follows a number or a literal; the grammar has none anywhere.
+        // The parser skips a NUL that follows a number or a literal; the grammar allows none
+        // anywhere.
         if let offset = Self.firstNUL(in: bytes) { throw .malformed(offset: offset) }
         Self.hasAllocator
         var report = json_error_t()
@@ -31,17 +32,17 @@ public struct JSONDocument: ~Copyable {
 
     deinit { unsafe json_decref(tree) }
 
-    /// Set before the first parse, and once.
+    /// Set once, before the first parse.
     private static let hasAllocator: Void = sallyport_json_set_allocator()
 
     private static func firstNUL(in bytes: Span<UInt8>) -> Int? {
         bytes.indices.first { bytes[$0] == 0 }
     }
 
-    /// The whole text as a value; throws where two member names are the same to Swift.
+    /// The whole text as a value. Throws if two member names are the same in Swift.
     ///
-    /// `String` takes canonically equivalent spellings (`é` and `e` + accent) for equal, the JSON
-    /// grammar does not: picking one of the two members would be a guess.
+    /// `String` treats canonically equivalent spellings (`é` and `e` + accent) as equal, the JSON
+    /// grammar does not: choosing one of the two members would be a guess.
     public func value() throws(JSONError) -> JSONValue { try unsafe JSONValue(tree) }
 
     var isObject: Bool { unsafe tree.pointee.type == JSON_OBJECT }
@@ -52,7 +53,7 @@ public struct JSONDocument: ~Copyable {
     }
 }
 
-/// The member of that name, or nil if the value is no object with it.
+/// The member of that name; nil if the value is no object, or has no such member.
 func jsonMember(
     of node: UnsafeMutablePointer<json_t>, _ name: UnsafeBufferPointer<UInt8>
 ) -> UnsafeMutablePointer<json_t>? {
@@ -62,7 +63,7 @@ func jsonMember(
     }
 }
 
-/// A string's UTF-8 bytes where they lie in the tree; nil for every other kind of value.
+/// A string's UTF-8 bytes in the tree; nil for every other kind of value.
 func stringBytes(_ node: UnsafeMutablePointer<json_t>) -> UnsafeBufferPointer<UInt8>? {
     guard let text = unsafe json_string_value(node) else { return nil }
     let byteCount = unsafe json_string_length(node)

@@ -1,23 +1,24 @@
-/// Why a text is not the JSON that was asked for.
+/// The reason why a text is not the JSON that was asked for.
 ///
-/// Holds no part of the text: client data carries challenges, which must not reach a log.
+/// It holds no part of the text, because client data carries challenges, which must not reach a
+/// log.
 public enum JSONError: Error, Hashable, Sendable {
     /// The text has more bytes than the caller allows.
     case tooLarge(byteCountMax: Int)
-    /// Arrays and objects inside each other deeper than the caller allows.
+    /// Arrays and objects are nested deeper than the caller allows.
     case tooDeep(depthMax: Int)
     /// An object has two members of one name (RFC 8259 section 4 leaves their meaning open).
     case duplicateMember(offset: Int)
-    /// An object was asked for and the text is another value.
+    /// An object was asked for, but the text is another value.
     case notAnObject
-    /// `\u0000` in a string or a member's name.
+    /// There is a `\u0000` in a string or a member's name.
     case nulCharacter(offset: Int)
     case notUTF8(offset: Int)
-    /// A number that fits neither 64 bits nor a double.
+    /// A number fits neither 64 bits nor a double.
     case numberOutOfRange(offset: Int)
-    /// The text ends before its value does; an empty text too.
+    /// The text ends before its value does, or is empty.
     case truncated
-    /// Something follows after the value.
+    /// There are bytes after the value.
     case trailingBytes(offset: Int)
     case malformed(offset: Int)
     case outOfMemory

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Spells bytes as a JSON string (RFC 8259 section 7).
+/// Writes bytes as a JSON string (RFC 8259 section 7).
 enum JSONEscape {
     static func append(_ bytes: Span<UInt8>, to buffer: inout ByteBuffer) {
         buffer.append(0x22)
@@ -60,8 +60,8 @@ enum JSONEscape {
         return UInt32(bytes[index] & 0xF) << 12 | second << 6 | UInt32(bytes[index + 2] & 0x3F)
     }
 
-    /// Whether a terminal may act on it, or show what stands beside it in another order: C1
-    /// controls, the separators of lines, and marks of direction. Logs hold what strangers write.
+    /// True if a terminal may act on the character, or show its neighbours in another order: C1
+    /// controls, line separators, and direction marks. Logs hold strangers' text.
     private static func isUnseen(_ code: UInt32) -> Bool {
         switch code {
         case 0x80...0x9F, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -78,7 +78,7 @@ enum JSONEscape {
         case 0xC2...0xDF: length = 2
         case 0xE0...0xEF:
             length = 3
-            // Overlong forms below, surrogates above.
+            // Excludes overlong forms here, and surrogates below.
             if lead == 0xE0 { second = 0xA0...0xBF }
             if lead == 0xED { second = 0x80...0x9F }
         case 0xF0...0xF4:

@@ -1,9 +1,10 @@
-/// Bounds how deep a text nests before the recursive parser sees it.
+/// Bounds the nesting of a text before the recursive parser sees it.
 ///
 /// jansson's own bound is 2048 levels, which is more stack than a worker should lend to a client.
 enum JSONNesting {
     static func isWithin(_ depthMax: Int, _ bytes: Span<UInt8>) -> Bool {
-        // A flat object has one bracket, so that counting them, which vectorises, settles it.
+        // A flat object has one bracket, so counting brackets, which vectorises, usually settles
+        // it.
         openingCount(bytes) <= depthMax || exactDepth(bytes, stopAbove: depthMax) <= depthMax
     }
 
@@ -14,7 +15,7 @@ enum JSONNesting {
         return count
     }
 
-    /// Follows the text as the parser does up to the parser's first error, and may go on after it.
+    /// Follows the text as the parser does up to the parser's first error, and perhaps beyond.
     private static func exactDepth(_ bytes: Span<UInt8>, stopAbove depthMax: Int) -> Int {
         var depth = 0
         var deepest = 0
@@ -23,7 +24,7 @@ enum JSONNesting {
         while index < bytes.count, deepest <= depthMax {
             switch bytes[index] {
             case 0x22: isInString.toggle()
-            // The escaped byte is skipped: it may be a quote.
+            // The escaped byte is skipped, because it may be a quotation mark.
             case 0x5C where isInString: index += 1
             case 0x5B where !isInString, 0x7B where !isInString:
                 depth += 1

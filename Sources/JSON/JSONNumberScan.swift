@@ -1,4 +1,4 @@
-/// A JSON number (RFC 8259 section 6), byte by byte; its value is not read.
+/// A JSON number (RFC 8259 section 6), checked byte by byte; its value is not computed.
 enum JSONNumberScan {
     case minus
     case zero
@@ -19,7 +19,7 @@ enum JSONNumberScan {
         }
     }
 
-    /// Whether the number may end here.
+    /// True if the number may end here.
     var isWhole: Bool {
         switch self {
         case .zero, .digits, .fraction, .exponentDigits: true
@@ -27,7 +27,7 @@ enum JSONNumberScan {
         }
     }
 
-    /// Goes on with `byte`; false if that does not belong to the number.
+    /// Takes `byte`; false if it does not belong to the number.
     mutating func take(_ byte: UInt8) -> Bool {
         switch (self, byte) {
         case (.minus, 0x30): self = .zero

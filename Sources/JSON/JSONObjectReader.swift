@@ -2,8 +2,8 @@ import CJansson
 
 /// Reads single top-level members of a JSON object without converting the rest.
 ///
-/// The request path's way to look into client data: one parse, and only the strings asked for are
-/// copied. A member that is absent and one of another type are both nil; ``has(_:)`` tells them
+/// The request path uses it to look into client data: one parse, and only the strings asked for are
+/// copied. It returns nil for an absent member and for one of another type; ``has(_:)`` tells them
 /// apart.
 @safe
 public struct JSONObjectReader: ~Copyable {
@@ -55,7 +55,7 @@ public struct JSONObjectReader: ~Copyable {
         }
     }
 
-    /// The strings of the array `name`, without what else it holds; empty where there is no such
+    /// The strings of the array `name`, without its other elements; empty if there is no such
     /// array.
     public func strings(inArray name: StaticString) -> [String] {
         guard let node = unsafe node(name), unsafe node.pointee.type == JSON_ARRAY else {
@@ -69,7 +69,7 @@ public struct JSONObjectReader: ~Copyable {
         }
     }
 
-    /// Whether the array `name` holds the string `text`.
+    /// True if the array `name` holds the string `text`.
     public func contains(_ text: String, inArray name: StaticString) -> Bool {
         guard let node = unsafe node(name), unsafe node.pointee.type == JSON_ARRAY else {
             return false

@@ -3,22 +3,21 @@ import Bytes
 /// The members of a small JSON object (RFC 8259) whose values are all strings, found in one pass
 /// and without memory of their own.
 ///
-/// This is the form that client data has. It takes only text that ``JSONObjectReader`` takes too,
-/// and finds the same in it. Text that is not of this form may still be JSON: nested values,
-/// numbers, characters beyond ASCII, escapes other than `\/`, names that come twice, and anything
-/// wrong are left to that reader.
+/// This is the form of client data. Only text that ``JSONObjectReader`` accepts too is accepted,
+/// with the same result. Text in another form may still be JSON: nested values, numbers, characters
+/// beyond ASCII, escapes other than `\/`, duplicate names, and any fault are left to that reader.
 public struct JSONPlainObject: Sendable {
     /// The range of a member in the text, without its quotation marks.
     public struct Member: Sendable {
         public let name: Range<Int>
         public let value: Range<Int>
-        /// The value has `\/`, which stands for `/`.
+        /// True if the value has `\/`, which stands for `/`.
         public let hasEscapes: Bool
 
         fileprivate static let none = Member(name: 0..<0, value: 0..<0, hasEscapes: false)
     }
 
-    /// A member in as little room as there can be: there are twelve of them.
+    /// A member in as little memory as possible, because there are twelve of them.
     private struct Place {
         var nameStart: UInt32 = 0
         var nameEnd: UInt32 = 0
@@ -27,7 +26,7 @@ public struct JSONPlainObject: Sendable {
         var hasEscapes = false
     }
 
-    /// Names are compared with each other, so there must not be many.
+    /// The most members. Their number is small because names are compared with each other.
     public static let memberCountMax = 12
 
     private var places = InlineArray<12, Place>(repeating: Place())
@@ -41,7 +40,7 @@ public struct JSONPlainObject: Sendable {
             value: Int(place.valueStart)..<Int(place.valueEnd), hasEscapes: place.hasEscapes)
     }
 
-    /// Nil where `json` is not of this form.
+    /// Nil if `json` is not of this form.
     public init?(_ json: Span<UInt8>) {
         guard json.count <= Int(UInt32.max), take(json) else { return nil }
     }
@@ -93,7 +92,7 @@ private struct Cursor {
         }
     }
 
-    /// Goes behind `byte` if that is the next one that is not white space.
+    /// Moves behind `byte` if that is the next byte that is not white space.
     mutating func takes(_ byte: UInt8, in json: Span<UInt8>) -> Bool {
         skipSpace(in: json)
         guard index < json.count, json[index] == byte else { return false }
@@ -101,7 +100,7 @@ private struct Cursor {
         return true
     }
 
-    /// What is between two quotation marks: printable ASCII, and of escapes only `\/`.
+    /// The text between two quotation marks: printable ASCII, and no escapes but `\/`.
     mutating func string(in json: Span<UInt8>) -> Text? {
         guard takes(0x22, in: json) else { return nil }
         let start = index
@@ -124,15 +123,16 @@ private struct Cursor {
         }
     }
 
-    /// Goes to the next byte that does not stand for itself: eight at a time while none of them is
-    /// a quotation mark, a backslash, a control byte or beyond ASCII.
+    /// Moves to the next byte that does not stand for itself, eight at a time while none is a
+    /// quotation mark, a backslash, a control byte or beyond ASCII.
     private mutating func skipPlain(in json: Span<UInt8>) {
         let ones: UInt64 = 0x0101_0101_0101_0101
         while index &+ 8 <= json.count {
             let word = json.littleEndianWord(at: index)
             let quote = (word ^ ones &* 0x22) &- ones
             let backslash = (word ^ ones &* 0x5C) &- ones
-            // A flag may be wrong behind a right one, never before it, and the bytes are looked at.
+            // A flag may be wrong after a right one, but never before it, and the bytes are
+            // checked.
             let flags = (word | quote | backslash | word &- ones &* 0x20) & ones &* 0x80
             if flags != 0 {
                 index &+= flags.trailingZeroBitCount &>> 3

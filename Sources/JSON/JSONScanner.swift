@@ -1,5 +1,5 @@
-/// Finds members of a JSON object (RFC 8259) in bytes that come piece by piece, without building
-/// anything: what it holds is what was asked for, however long the text is.
+/// Finds members of a JSON object (RFC 8259) in bytes that come piece by piece, without building a
+/// tree: it holds only the values asked for, however long the text is.
 ///
 /// As strict as ``JSONDocument``: one value, UTF-8, no NUL characters, nothing after the value, no
 /// deeper than allowed. But the sizes of numbers are not checked, and of members that come twice
@@ -8,12 +8,13 @@
 public struct JSONScanner {
     /// The names to look for, among the members of the outermost object only.
     public struct Search {
-        /// UTF-8 of the names of members.
+        /// The UTF-8 of the names of members.
         public var names: [[UInt8]]
-        /// Longer strings are cut after one byte more, so that their length shows.
+        /// The most bytes of a string. A longer one is cut after one more byte, so that its length
+        /// shows.
         public var stringByteCountMax: Int
-        /// Takes the strings to be kept whatever member they are in; nil for none. Longer ones than
-        /// `stringByteCountMax` are none.
+        /// Selects strings to be kept, whatever member they are in; nil for none. A string longer
+        /// than `stringByteCountMax` is never selected.
         public var isCandidate: ((Span<UInt8>) -> Bool)?
         /// The most candidates that are kept. Beyond it only ``JSONFindings/hasMoreCandidates`` is
         /// set.
@@ -42,7 +43,7 @@ public struct JSONScanner {
         case inName
         case inString
         case inNumber(JSONNumberScan)
-        /// Inside a literal word. The bytes that must follow, the next one lowest.
+        /// Inside a literal word, with the bytes that must follow, the next one lowest.
         case inWord(UInt32)
         /// After the object.
         case end
@@ -53,14 +54,14 @@ public struct JSONScanner {
     private let nameByteCountMax: Int
     private(set) var findings: JSONFindings
     private var failure: JSONError?
-    /// Bytes of earlier pieces.
+    /// The number of bytes in earlier pieces.
     private var offset = 0
     private var place = Place.start
     private var string = JSONStringScan()
     private var depth = 0
     /// A bit for each open container, the innermost lowest: 1 for an object.
     private var containers: UInt64 = 0
-    /// The member that is being read, where it is searched for.
+    /// The member that is being read, if it is searched for.
     private var memberIndex: Int?
 
     /// `depthMax`: at most 64.
@@ -72,14 +73,14 @@ public struct JSONScanner {
             members: [JSONMember](repeating: .absent, count: search.names.count))
     }
 
-    /// Takes the next piece of the text. What is wrong with it is told at the end.
+    /// Takes the next piece of the text. A fault is reported at the end.
     public mutating func feed(_ bytes: Span<UInt8>) {
         guard failure == nil else { return }
         do throws(JSONError) { try scan(bytes) } catch { failure = error }
         offset += bytes.count
     }
 
-    /// The text has ended.
+    /// Ends the text.
     public func finish() throws(JSONError) -> JSONFindings {
         if let failure { throw failure }
         guard case .end = place else { throw .truncated }
@@ -118,7 +119,7 @@ public struct JSONScanner {
 
     // MARK: structure
 
-    /// A byte outside strings, numbers and words.
+    /// Takes a byte outside of strings, numbers and words.
     private mutating func take(_ byte: UInt8, at position: Int) throws(JSONError) {
         switch place {
         case .start:
@@ -146,7 +147,7 @@ public struct JSONScanner {
         }
     }
 
-    /// The first byte of a value.
+    /// Takes the first byte of a value.
     private mutating func takeValue(_ byte: UInt8, at position: Int) throws(JSONError) {
         if byte == 0x22 {
             let isWanted = depth == 1 && (memberIndex != nil || search.isCandidate != nil)
@@ -158,7 +159,7 @@ public struct JSONScanner {
         switch byte {
         case 0x7B: try open(isObject: true)
         case 0x5B: try open(isObject: false)
-        // What is left of true, false and null.
+        // The rest of true, false and null.
         case 0x74: place = .inWord(0x65_7572)
         case 0x66: place = .inWord(0x6573_6C61)
         case 0x6E: place = .inWord(0x6C_6C75)

@@ -1,5 +1,5 @@
-/// The inside of a JSON string (RFC 8259 section 7), however it is cut: escapes and UTF-8 are
-/// checked, and what it stands for is kept as far as that is wanted.
+/// The content of a JSON string (RFC 8259 section 7), however it is split: escapes and UTF-8 are
+/// checked, and the characters are kept as far as they are wanted.
 struct JSONStringScan {
     private enum Place {
         case plain
@@ -11,7 +11,7 @@ struct JSONStringScan {
         case continuation
     }
 
-    /// The string's characters in UTF-8, cut if it is longer than was to be kept.
+    /// The string's characters in UTF-8, cut if it is longer than wanted.
     private(set) var bytes: [UInt8] = []
     private var keptCount = 0
     private var place = Place.plain
@@ -21,7 +21,7 @@ struct JSONStringScan {
     private var continuationCount = 0
     private var continuationRange: ClosedRange<UInt8> = 0x80...0xBF
 
-    /// Behind the opening quote. Keeps at most `keptCount` bytes.
+    /// Begins behind the opening quotation mark. Keeps at most `keptCount` bytes.
     mutating func begin(keeping keptCount: Int) {
         self.keptCount = keptCount
         bytes.removeAll(keepingCapacity: true)
@@ -29,7 +29,7 @@ struct JSONStringScan {
         highSurrogate = 0
     }
 
-    /// Reads on from `index`. True at the closing quote, which is read then.
+    /// Reads on from `index`. True at the closing quotation mark, which was then read.
     mutating func take(
         _ input: Span<UInt8>, from index: inout Int, offset: Int
     ) throws(JSONError) -> Bool {
@@ -57,7 +57,7 @@ struct JSONStringScan {
         return false
     }
 
-    /// Printable ASCII but quote and backslash.
+    /// Skips printable ASCII except quotation mark and backslash.
     private mutating func skipPlain(_ input: Span<UInt8>, from index: inout Int) {
         while index < input.count {
             let byte = input[index]
@@ -73,7 +73,7 @@ struct JSONStringScan {
 
     // MARK: UTF-8
 
-    /// A backslash, or the first byte of a character beyond ASCII (RFC 3629 section 4).
+    /// Takes a backslash, or the first byte of a character beyond ASCII (RFC 3629 section 4).
     private mutating func takeSpecial(_ byte: UInt8, at position: Int) throws(JSONError) {
         continuationRange = 0x80...0xBF
         switch byte {
@@ -83,7 +83,7 @@ struct JSONStringScan {
         case 0xC2...0xDF: continuationCount = 1
         case 0xE0...0xEF:
             continuationCount = 2
-            // Overlong forms below, surrogates above.
+            // Excludes overlong forms here, and surrogates below.
             if byte == 0xE0 { continuationRange = 0xA0...0xBF }
             if byte == 0xED { continuationRange = 0x80...0x9F }
         case 0xF0...0xF4:
@@ -137,7 +137,7 @@ struct JSONStringScan {
         try takeUnit(unit, at: position)
     }
 
-    /// One UTF-16 code unit: a character, or half of one.
+    /// Takes one UTF-16 code unit: a character, or half of one.
     private mutating func takeUnit(_ unit: UInt32, at position: Int) throws(JSONError) {
         let isLow = (0xDC00...0xDFFF).contains(unit)
         guard isLow == (highSurrogate != 0) else { throw .malformed(offset: position) }

@@ -10,7 +10,7 @@ public indirect enum JSONValue: Sendable, Hashable {
     case bool(Bool)
     case null
 
-    /// The value that `bytes` spells, alone and strictly; see ``JSONDocument``.
+    /// Parses the value that `bytes` spell, alone and strictly; see ``JSONDocument``.
     public static func parse(
         _ bytes: Span<UInt8>, byteCountMax: Int, depthMax: Int = JSONDocument.depthMaxDefault
     ) throws(JSONError) -> JSONValue {
@@ -19,7 +19,7 @@ public indirect enum JSONValue: Sendable, Hashable {
         return try document.value()
     }
 
-    /// The member of an object; nil for other values too.
+    /// The member of an object; nil if there is none, or for other values.
     public subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[name]

@@ -1,6 +1,6 @@
 public import Bytes
 
-/// Writes JSON texts into a buffer; nothing is kept but the buffer and the depth.
+/// Writes JSON texts into a buffer. It keeps nothing but the buffer and the depth.
 ///
 /// The caller keeps the order: members only inside objects, elements only inside arrays, every
 /// `begin…` ended. Strings are escaped and always come out as UTF-8, whatever bytes go in.
@@ -28,7 +28,7 @@ public struct JSONWriter: ~Copyable {
         depth = 0
     }
 
-    /// Appends bytes that are no part of a value, such as the line feed after a log line.
+    /// Appends bytes that do not belong to a value, such as the line feed after a log line.
     public mutating func raw(_ text: StaticString) { buffer.append(text) }
 
     // MARK: containers
@@ -64,7 +64,7 @@ public struct JSONWriter: ~Copyable {
         writeString(string)
     }
 
-    /// The bytes are taken for UTF-8; what is not becomes U+FFFD.
+    /// The bytes are taken for UTF-8; invalid ones become U+FFFD.
     public mutating func member(_ name: StaticString, bytes: Span<UInt8>) {
         writeName(name)
         JSONEscape.append(bytes, to: &buffer)
@@ -87,7 +87,7 @@ public struct JSONWriter: ~Copyable {
         buffer.append(UInt8(ascii: "\""))
     }
 
-    /// Writes `number` as a string, as Protocol Buffers have 64-bit numbers in JSON.
+    /// Writes `number` as a string, the form of 64-bit numbers in the JSON of Protocol Buffers.
     public mutating func member(_ name: StaticString, quoted number: UInt64) {
         writeName(name)
         writeQuoted(number)
@@ -118,7 +118,7 @@ public struct JSONWriter: ~Copyable {
         buffer.append(bool ? "true" : "false")
     }
 
-    /// Writes `text`, which is a JSON text, as it is.
+    /// Writes `text`, which is JSON already, as it is.
     public mutating func member(_ name: StaticString, text: Span<UInt8>) {
         writeName(name)
         buffer.append(text)
@@ -129,7 +129,7 @@ public struct JSONWriter: ~Copyable {
         buffer.append("null")
     }
 
-    /// A member whose name is not known when the program is written.
+    /// Writes a member whose name is not known at compile time.
     public mutating func member(named name: String, value: JSONValue) {
         separate()
         writeString(name)
@@ -154,13 +154,13 @@ public struct JSONWriter: ~Copyable {
         writeDouble(double)
     }
 
-    /// Writes `number` as a string, as Protocol Buffers have 64-bit numbers in JSON.
+    /// Writes `number` as a string, the form of 64-bit numbers in the JSON of Protocol Buffers.
     public mutating func element(quoted number: UInt64) {
         separate()
         writeQuoted(number)
     }
 
-    /// Members of an object are written in the order of their names.
+    /// Writes a value. The members of an object are written in the order of their names.
     public mutating func element(_ value: JSONValue) {
         separate()
         write(value)
@@ -225,7 +225,7 @@ public struct JSONWriter: ~Copyable {
     }
 
     private mutating func writeDouble(_ number: Double) {
-        // JSON has no word for infinities and not-a-number.
+        // JSON has no word for infinity and not-a-number.
         if number.isFinite { buffer.append(number.description) } else { buffer.append("null") }
     }
 
