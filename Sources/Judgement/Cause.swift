@@ -6,11 +6,11 @@ package import JWT
 /// The exact result of a request: the member `detail` of its log line. Clients are told it only if
 /// `problem_detail` is on.
 ///
-/// The list is closed, and policy decides by it; `docs/causes.md` explains each.
+/// The list is closed, and policies depend on it; `docs/causes.md` explains each.
 package enum Cause: Equatable {
-    /// A check of the gateway's own, one of its stores, or one of its bounds.
+    /// One of the gateway's own checks, stores or limits.
     case check(Check)
-    /// The request is not HTTP as RFC 9110, 9112 or 9113 has it, or has more than one reading.
+    /// The request is not HTTP by RFC 9110, 9112 or 9113, or has more than one reading.
     case httpFault(HTTPFault)
     case assertionFailed(AssertionFailure)
     case clientDataFailed(ClientDataFailure)
@@ -18,11 +18,12 @@ package enum Cause: Equatable {
     case attestationFailed(AttestationFailure)
     case receiptFailed(ReceiptFailure)
     case tokenFailed(SessionTokenFailure)
-    /// A token of another issuer does not hold, or could not be judged.
+    /// A token of another issuer is invalid, or could not be judged.
     case proofFailed(TokenFailure)
     /// Apple's answer about a device token, by its label.
     case deviceCheck(label: String)
-    /// A rate limit by its name, and what the request was counted for if it fell short.
+    /// The name of a rate limit, and the shortfall that the request was counted for, if there was
+    /// one.
     case rate(limit: String, shortfall: Reason?)
     /// A rule of the signals, by the signal's name.
     case signal(name: String)

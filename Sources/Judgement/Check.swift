@@ -1,5 +1,5 @@
 extension Cause {
-    /// One of the gateway's own checks, stores and bounds, as the log names it.
+    /// One of the gateway's own checks, stores and limits, by its name in the log.
     package enum Check: String, CaseIterable {
         // MARK: the request
         case noRoute = "no_route"
@@ -19,7 +19,7 @@ extension Cause {
         case checkCall = "check_call"
         case bodyHidden = "body_hidden"
 
-        // MARK: what it brings
+        // MARK: the proof of the request
         case assertionRepeated = "assertion_repeated"
         case assertionBase64 = "assertion_base64"
         case clientDataRepeated = "client_data_repeated"
@@ -69,7 +69,7 @@ extension Cause {
         case deviceCheckRate = "device_check_rate"
         case deviceCheckQueue = "device_check_queue"
 
-        // MARK: what its route demands
+        // MARK: the demands of its route
         case tier
         case appMismatch = "app_mismatch"
         case environment

@@ -1,29 +1,31 @@
-/// What was decided about a request: the `decision` label of log and metrics.
+/// The decision about a request: the `decision` label of log and metrics.
 package enum Decision: UInt8, CaseIterable, Sendable {
     /// No route or endpoint has been reached yet.
     case undecided
-    /// A route with mode `off`: forwarded without a look.
+    /// Forwarded without a check, by a route with mode `off`.
     case passed
     /// Verified and forwarded.
     case verified
-    /// Would have been refused; forwarded because the route (or the key's cohort) only observes.
+    /// Forwarded although it would have been refused, because the route (or the key's cohort) only
+    /// observes.
     case observed
-    /// Forwarded by the word of a developer's token.
+    /// Forwarded for a developer token.
     case developer
-    /// Forwarded by the word of another issuer's token.
+    /// Forwarded for a token of another issuer.
     case foreign
-    /// Fell short of what its route demands; forwarded because the route lets such requests pass.
+    /// Forwarded although it falls short of its route's demands, because the route lets such
+    /// requests pass.
     case tolerated
-    /// Fell short likewise; forwarded because the rate limit for such requests had room.
+    /// Forwarded although it falls short, because the rate limit for such requests had room.
     case limited
-    /// Could not be judged, since a store did not answer; forwarded because the route says `pass`.
+    /// Forwarded although a store did not answer, because the route says `pass`.
     case unjudged
-    /// Not forwarded, or the upstream's answer could not be had.
+    /// Not forwarded, or the upstream gave no answer.
     case refused
     /// Answered by one of the gateway's own endpoints.
     case answered
 
-    /// Whether a request about which that was decided goes to an upstream.
+    /// True if a request with this decision goes to an upstream.
     package var forwards: Bool {
         switch self {
         case .passed, .verified, .observed, .developer, .foreign, .tolerated, .limited,

@@ -4,7 +4,7 @@ extension Judgement {
     /// The facts about the sender that are known when the verdict is reached.
     package struct Circumstances: ~Copyable {
         package var cohort = 0
-        /// The proof is authentic by itself.
+        /// True if the proof is authentic by itself.
         package var isAuthentic = false
         package var sender = Verdict.Sender()
         package var deviceBits: DeviceBits?

@@ -10,7 +10,7 @@ package struct Judgement: ~Copyable {
     /// The step that the awaited reply continues.
     private enum State {
         case idle
-        // Indirect, because hardly any request asks, and every one has room for this.
+        // Indirect, because hardly any request gets here, and every one has room for this.
         indirect case asksForShortfall(Shortfall, Refusal, isDismissed: Bool)
         indirect case asksForRisk(ProvenFacts, cohort: Int)
         /// It asks for a signal's limit; the slice holds the raised signals that are judged after
@@ -22,37 +22,38 @@ package struct Judgement: ~Copyable {
     /// The share of the route's cohorts that is refused, as it was when the route was found; nil if
     /// it was not known.
     private var rolloutPercent: Int? = 100
-    /// What the request waits for, or what is done next.
+    /// The fact that the request waits for, or the next step.
     package private(set) var need = Need.nothing
     private var kind = ProofKind.assertion
     package private(set) var outcome = Outcome()
-    /// What the proof is worth, as long as the request stands on it.
+    /// The tier of the proof, as long as the request stands on it.
     package private(set) var tier = TrustTier.none
-    /// How the request falls short of what its route demands, and passes all the same.
+    /// The way in which the request falls short of its route's demands but passes all the same.
     package private(set) var shortfall: Shortfall?
-    /// The app is older than the route wants.
+    /// True if the app is older than the route wants.
     package private(set) var isOutdated = false
-    /// The key's risk metric is above what the route wants.
+    /// True if the key's risk metric is above the route's threshold.
     package private(set) var isRisky = false
-    /// It passes by a rate limit that was only tried, and is to be taken from now.
+    /// True if it passes by a rate limit that was only tried so far, and that has to be taken from
+    /// now.
     package private(set) var owesRiskRate = false
-    /// What the configured signals say; nil before that, and where there are none.
+    /// The facts of the configured signals; nil before they are known, and if there are none.
     package private(set) var signals: SignalFacts?
-    /// What the proof is worth, also where that is not enough.
+    /// The tier of the proof, even if it is not enough.
     private var worth = TrustTier.none
-    /// What the proof, or the lack of one, was found to be, where that was nothing of Apple's.
+    /// The kind of the proof, or of its absence, if it was not Apple's.
     private var bucket: RequestBucket?
-    /// It falls short, and the rate limit for such requests had no room for it.
+    /// True if it falls short, and the rate limit for such requests had no room for it.
     private var isBeyondLimit = false
     private var state = State.idle
 
     package init() {}
 
-    /// What the route, or the endpoint, demands.
+    /// The policy of the route or the endpoint.
     @inline(__always)
     package var policy: RoutePolicy { demand.policy }
 
-    /// Whether nothing is refused, and what is wrong is only noted.
+    /// True if nothing is refused and faults are only noted.
     package func isOnlyObserved(_ cohort: Int) -> Bool {
         policy.mode == .observe || !isEnforced(cohort)
     }
@@ -63,10 +64,10 @@ package struct Judgement: ~Copyable {
         return Rollout.includes(cohort: cohort, percent: rolloutPercent)
     }
 
-    /// Whether the judgement depends on the cohort.
+    /// True if the judgement depends on the cohort.
     package var asksForCohort: Bool { rolloutPercent.map { $0 < 100 } ?? false }
 
-    // MARK: what is decided at once
+    // MARK: decisions made at once
 
     /// The request's route or endpoint is found. `rolloutPercent`: the share of cohorts that the
     /// route refuses now; nil if it is not known.
@@ -84,12 +85,12 @@ package struct Judgement: ~Copyable {
         if outcome.decision == .passed { outcome.decision = .undecided }
     }
 
-    /// The gateway answers; what was decided about the request before stands.
+    /// The gateway answers; an earlier decision about the request stands.
     package mutating func answer() {
         if outcome.decision == .undecided { outcome.decision = .answered }
     }
 
-    /// The request is refused, for whatever reason and however far it has come.
+    /// Refuses the request, for any reason and at any step.
     package mutating func refuse(_ refusal: Refusal) {
         outcome = Outcome(.refused, refusal)
         tier = .none
@@ -102,27 +103,27 @@ package struct Judgement: ~Copyable {
         (outcome.reason, outcome.cause) = (.clientClosed, cause ?? outcome.cause)
     }
 
-    /// There is more to say than the reason.
+    /// Notes the cause, if there is more to say than the reason.
     package mutating func note(_ cause: Cause?) { outcome.cause = cause }
 
     // MARK: step by step
 
-    /// The request brings a proof of this kind, or announces one.
+    /// Begins with a proof of this kind, which the request brings or announces.
     package mutating func begin(_ kind: ProofKind) {
         self.kind = kind
         need = .evidence
     }
 
-    /// What was needed is known, or done.
+    /// The needed fact is known, or the needed step is done.
     package mutating func met(_ met: Need) {
         if met == need { need = need.next(for: kind, policy) }
     }
 
     // MARK: falling short
 
-    /// Something is wrong with the proof, or it is missing.
+    /// Notes that the proof has a fault or is missing.
     ///
-    /// Throws where the route enforces and does not let such requests pass.
+    /// Throws if the route enforces and does not let such requests pass.
     package mutating func find(
         _ fault: Refusal, cohort: Int = 0, seemsToBeApp: Bool = false, hasOpenToken: Bool = false
     ) throws(Refusal) -> Ask {
@@ -140,8 +141,8 @@ package struct Judgement: ~Copyable {
         return try tolerate(refusal, isDismissed: true)
     }
 
-    /// `refusal`, or that the registry has not said yet whether this cohort is refused: the same as
-    /// any other question that a store did not answer. A bound holds for every cohort.
+    /// Returns `refusal`, or, if the registry has not said yet whether this cohort is refused, the
+    /// refusal for a question that a store did not answer. A limit holds for every cohort.
     private func inRollout(_ refusal: Refusal) -> Refusal {
         guard policy.mode == .enforce, rolloutPercent == nil, !refusal.reason.isBound else {
             return refusal
@@ -149,8 +150,8 @@ package struct Judgement: ~Copyable {
         return Refusal(.storeUnavailable, .rollout)
     }
 
-    /// Lets a request that falls short pass where its route says so; else throws. `isDismissed`:
-    /// its proof counts for nothing then.
+    /// Lets a request that falls short pass if its route says so; otherwise throws. `isDismissed`:
+    /// its proof does not count then.
     private mutating func tolerate(
         _ refusal: Refusal, isDismissed: Bool
     ) throws(Refusal) -> Ask {
@@ -176,14 +177,14 @@ package struct Judgement: ~Copyable {
         if isDismissed { dismiss() }
     }
 
-    /// The request does not stand on its proof, of which nothing more is needed.
+    /// Drops the proof: the request does not stand on it, and no further step of it is needed.
     private mutating func dismiss() {
         need = .nothing
         tier = .none
         isOutdated = false
     }
 
-    /// Takes the reply about a rate limit.
+    /// Takes the reply of a rate limit.
     package mutating func answer(_ reply: RateReply) throws(Refusal) -> Ask {
         let asked = state
         state = .idle
@@ -218,8 +219,8 @@ package struct Judgement: ~Copyable {
 
     // MARK: signals
 
-    /// Takes what the signals say, with what they said before: what was raised then has been
-    /// judged. Throws for a raised signal that denies. `isTrial`: rate limits are only tried,
+    /// Takes the facts of the signals, and the earlier facts, whose raised signals were judged
+    /// before. Throws for a raised signal that denies. `isTrial`: rate limits are only tried,
     /// because the request may be a replay, which must take nothing from its key, user or address.
     package mutating func judge(
         _ facts: SignalFacts, isTrial: Bool = false
@@ -244,10 +245,10 @@ package struct Judgement: ~Copyable {
         return .nothing
     }
 
-    // MARK: a proof that holds
+    // MARK: a valid proof
 
-    /// The proof holds, and is worth `tier`: what the route demands beside it. Before anything is
-    /// spent, so that what is refused here changes nothing.
+    /// The proof is valid, and of `tier`: checks the other demands of the route. This comes before
+    /// anything is spent, so that a refusal here changes nothing.
     package mutating func weigh(
         _ tier: TrustTier, cohort: Int, facts: @autoclosure () -> ProvenFacts
     ) throws(Refusal) -> Ask {
@@ -277,7 +278,7 @@ package struct Judgement: ~Copyable {
         _ facts: ProvenFacts, _ cohort: Int
     ) throws(Refusal) -> Ask {
         if try demand.isOutdated(facts) { isOutdated = true }
-        // Another assertion of this key would fare no better.
+        // Another assertion of this key would be refused as well.
         return try weighTier(else: tier < worth ? .riskTooHigh : .assertionRequired, cohort)
     }
 
@@ -291,8 +292,8 @@ package struct Judgement: ~Copyable {
         return try tolerate(refusal, isDismissed: false)
     }
 
-    /// A developer's token, which says nothing of an app: only its tier is measured, and whose app
-    /// it was made for.
+    /// Weighs a developer token, which says nothing about an app: only its tier is checked, and the
+    /// app that it was made for.
     package mutating func weighDeveloper(
         _ tier: TrustTier, appID: String?, cohort: Int
     ) throws(Refusal) -> Ask {
@@ -301,8 +302,8 @@ package struct Judgement: ~Copyable {
         return try weighTier(else: .assertionRequired, cohort)
     }
 
-    /// A token of another issuer, which says nothing of a key or its device: what the route
-    /// demands of these does not concern it, and only its tier is measured.
+    /// Weighs a token of another issuer, which says nothing about a key or its device: the route's
+    /// demands on these do not concern it, and only its tier is checked.
     package mutating func weighForeign(
         _ tier: TrustTier, cohort: Int
     ) throws(Refusal) -> Ask {
@@ -310,19 +311,19 @@ package struct Judgement: ~Copyable {
         return try weighTier(else: .assertionRequired, cohort)
     }
 
-    /// Another issuer's token stands for the request.
+    /// Accepts the request for another issuer's token.
     package mutating func acceptForeign() {
         guard shortfall == nil else { return }
         outcome.decision = .foreign
         bucket = .foreign
     }
 
-    /// A developer's token stands for the request.
+    /// Accepts the request for a developer token.
     package mutating func acceptDeveloper() {
         if shortfall == nil { outcome.decision = .developer }
     }
 
-    /// The proof is accepted for good: as it stands, or as its shortfall has it.
+    /// Accepts the proof for good: as it is, or with its shortfall.
     package mutating func conclude() {
         if owesRiskRate {
             outcome.decision = .limited
@@ -334,7 +335,7 @@ package struct Judgement: ~Copyable {
 
     // MARK: the verdict
 
-    /// The verdict as it stands now. `identity`: who the request is from, where that is proved.
+    /// The verdict as it is now. `identity`: the proven sender of the request, if there is one.
     package func verdict(
         _ circumstances: consuming Circumstances, identity: consuming Verdict.Identity? = nil
     ) -> Verdict {
@@ -356,14 +357,14 @@ package struct Judgement: ~Copyable {
         return .unproved(result ?? "unverified")
     }
 
-    /// Whether the word of a developer's token, or of another issuer's, stands for the request.
+    /// True if the request is accepted for a developer token, or for another issuer's.
     package var takesWord: Bool {
         [.developer, .foreign].contains(outcome.decision) || shortfall == .lowerTier
     }
 
-    /// What its proof was worth, also where that was not enough.
+    /// The tier of its proof, even if it was not enough.
     private var provedTier: TrustTier {
-        // Nearly always nothing was proved, or it stands.
+        // Nearly always nothing was proved, or the proof stands.
         guard tier == .none, worth != .none else { return tier }
         return switch outcome.refusal.shortfall {
         case .missing, .invalid, .unjudged: .none
@@ -375,11 +376,11 @@ package struct Judgement: ~Copyable {
         if outcome.decision == .verified { return .verified }
         if let bucket { return bucket }
         if let bucket = outcomeBucket { return bucket }
-        // What became of it later is not its proof's fault.
+        // Later failures are not the fault of its proof.
         return isAuthentic ? .verified : nil
     }
 
-    /// What is missing was found to be, and noted then.
+    /// The bucket of a missing proof, which was found and noted then.
     private var outcomeBucket: RequestBucket? {
         RequestBucket(outcome.refusal, seemsToBeApp: false)
     }

@@ -10,24 +10,25 @@ package enum ProofKind: CaseIterable, Sendable {
     case foreign
 }
 
-/// What must be known, or done, about a proof before its request may pass.
+/// A fact that must be known about a proof, or a step that must be taken, before its request may
+/// pass.
 ///
-/// The order is that of all kinds: what costs only the sender comes first, then what asks, then
-/// what changes a store. A new kind of proof says which of these it needs.
+/// The order is the same for all kinds: first what costs only the sender, then questions, then
+/// changes of stores. A new kind of proof says which of these it needs.
 package enum Need: UInt8, CaseIterable, Sendable {
-    /// The proof is read, and bound to this very request.
+    /// The proof is parsed, and bound to this very request.
     case evidence
-    /// The counter store says whether the token was used before: that saves Apple's time.
+    /// The counter store says if the token was used before, which saves questions to Apple.
     case earlierUse
-    /// Apple says whether the device is a genuine one.
+    /// Apple says if the device is genuine.
     case device
     /// The registry, or a worker's memory of it, knows the key.
     case key
-    /// The key is good, and the proof is its own.
+    /// The key is good, and the proof was made by it.
     case authenticity
     /// The key's user and the tallies raise no signal that refuses.
     case signals
-    /// The proof is worth what the route demands.
+    /// The proof has the tier that the route demands.
     case standard
     /// The key's rate limits have room.
     case rate
@@ -37,7 +38,7 @@ package enum Need: UInt8, CaseIterable, Sendable {
     case durableCounter
     /// The counter store spends the token.
     case spending
-    /// Nothing can fail any more: the request is counted as what it is.
+    /// No step can fail any more: the request is counted.
     case acceptance
     case nothing
 
@@ -46,7 +47,7 @@ package enum Need: UInt8, CaseIterable, Sendable {
         (Need.rate.rawValue..<Need.nothing.rawValue).contains(rawValue)
     }
 
-    /// Whether a proof of this kind needs it, on a route with this policy.
+    /// True if a proof of this kind needs it, on a route with this policy.
     package func concerns(_ kind: ProofKind, _ policy: RoutePolicy) -> Bool {
         switch self {
         case .evidence, .standard, .nothing: true
@@ -59,7 +60,7 @@ package enum Need: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// What comes after it; `nothing` stays.
+    /// The need that follows; `nothing` stays.
     func next(for kind: ProofKind, _ policy: RoutePolicy) -> Need {
         var next = self
         repeat {

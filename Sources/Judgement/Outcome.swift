@@ -1,8 +1,8 @@
-/// What was decided about a request, and why.
+/// A decision about a request, and its reason.
 package struct Outcome: Equatable {
     package var decision = Decision.undecided
     package var reason = Reason.ok
-    /// What exactly, if there is more to say than the reason.
+    /// The exact cause, if there is more to say than the reason.
     package var cause: Cause?
 
     package init(_ decision: Decision = .undecided, _ reason: Reason = .ok, _ cause: Cause? = nil) {
@@ -15,6 +15,6 @@ package struct Outcome: Equatable {
         self.init(decision, refusal.reason, refusal.cause)
     }
 
-    /// What it would be refused for.
+    /// The refusal that the request would get.
     var refusal: Refusal { Refusal(reason, cause) }
 }

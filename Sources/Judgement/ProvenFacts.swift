@@ -2,7 +2,7 @@ package import Policy
 
 /// The facts about the app and its device that a valid proof states.
 package struct ProvenFacts {
-    /// The proof is of a device alone, and says nothing of an app.
+    /// True if the proof is of a device alone, and says nothing about an app.
     let isOfDevice: Bool
     let appID: String?
     let environments: KeyEnvironments

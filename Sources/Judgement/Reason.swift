@@ -1,6 +1,7 @@
-/// Why an exchange ended as it did: the `code` of a refusal, the `reason` of log and metrics.
+/// The reason why an exchange ended as it did: the `code` of a refusal, the `reason` of log and
+/// metrics.
 ///
-/// Clients rely on the first group; the second names what is wrong with the HTTP or the upstream.
+/// Clients rely on the first group; the second names faults of HTTP or of the upstream.
 public enum Reason: UInt8, CaseIterable, Sendable {
     case ok
 
@@ -20,16 +21,16 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case bodyTooLarge
     case rateLimited
     case storeUnavailable
-    /// A bound of the gateway's own was reached, which is no failure of a store: nothing is let
-    /// pass for it.
+    /// A limit of the gateway was reached. That is no failure of a store, so no route lets a
+    /// request pass for it.
     case gatewayBusy
-    /// A session token does not hold, on a route that takes them.
+    /// A session token is invalid, on a route that accepts them.
     case tokenInvalid
-    /// Nor this, of routes that set a threshold.
+    /// The key's risk metric is above the route's threshold.
     case riskTooHigh
     /// A signal is raised whose rule denies.
     case abuseSuspected
-    /// Nor this: of routes that take tokens of DeviceCheck.
+    /// A DeviceCheck token is invalid, on a route that accepts them.
     case deviceTokenInvalid
     /// The proxy that asks about the request has not shown its body.
     case bodyUnavailable
@@ -51,7 +52,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     /// The request has come back to the gateway that had forwarded it.
     case loopDetected
 
-    /// What the client should do.
+    /// The action that the client should take.
     public enum Action: String, Sendable {
         case fetchChallenge = "fetch_challenge"
         case signAgain = "sign_again"
@@ -61,7 +62,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case none
     }
 
-    /// The HTTP status that a refusal for this reason answers with.
+    /// The HTTP status of a refusal for this reason.
     public var status: UInt16 {
         switch self {
         case .ok: 200
@@ -151,8 +152,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether a bound was reached, by whomever: no store failed, so no route lets it pass, and
-    /// what else is not known does not matter.
+    /// True if a limit was reached, whichever client has used it up. No store failed, so no route
+    /// lets the request pass, and other unknown facts do not matter.
     package var isBound: Bool { self == .rateLimited || self == .gatewayBusy }
 
     /// The party that caused it. Alerts are built on this, so that a client's mistake never pages

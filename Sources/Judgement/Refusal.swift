@@ -1,15 +1,15 @@
 package import KeyStore
 
-/// Why an exchange ended without its upstream's answer.
+/// The reason why an exchange ended without its upstream's answer.
 package struct Refusal: Error, Equatable {
     package let reason: Reason
-    /// Which check failed. Sent to the client only where `problem_detail` is on.
+    /// The check that failed. Sent to the client only if `problem_detail` is on.
     package let cause: Cause?
-    /// Human-readable, sent as the problem's `detail` (RFC 9457 section 3.1.4).
+    /// A text for people, sent as the problem's `detail` (RFC 9457 section 3.1.4).
     package let explanation: StaticString?
-    /// When it is worth to try again; nil for the reason's own `Retry-After`.
+    /// The time after which another try makes sense; nil for the reason's own `Retry-After`.
     package var retryAfterSeconds: UInt64?
-    /// What the client should do, where that is not what it should for any such reason.
+    /// The action for the client, if it is not the usual one for this reason.
     package let action: Reason.Action?
 
     package init(
@@ -29,7 +29,8 @@ package struct Refusal: Error, Equatable {
         self.init(reason, .check(check), explanation: explanation, action: action)
     }
 
-    /// What the registry did not do: for a failure of its own, or because of a bound.
+    /// The refusal for an action that the registry did not take, because it failed or because of a
+    /// limit.
     package init(_ error: StoreError) {
         switch error.kind {
         case .failure: self.init(.storeUnavailable, .registry)

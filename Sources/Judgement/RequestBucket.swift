@@ -2,15 +2,16 @@
 package enum RequestBucket: UInt8, CaseIterable, Sendable {
     /// It is from a genuine instance of the app.
     case verified
-    /// Another issuer vouches for it: it would have nothing to show if that did not count.
+    /// Another issuer vouches for it. Without that, it would have no proof.
     case foreign
-    /// It is from what seems to be an app too old to prove itself, or is one by its version.
+    /// It seems to be from an app that is too old to prove itself, or its app is too old by its
+    /// version.
     case outdatedClient
     /// It may come from anywhere: no proof, or one by a key that was never enrolled.
     case unknownOrigin
-    /// Its proof holds, and is worth less than the route wants.
+    /// Its proof is valid, but of a lower tier than the route demands.
     case lowerTier
-    /// Its proof does not hold, or is of an app or a key that the route does not take.
+    /// Its proof is invalid, or of an app or a key that the route does not accept.
     case invalid
     /// Its proof has been used.
     case replayed
@@ -44,11 +45,11 @@ package enum RequestBucket: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether its proof is one that its route takes.
+    /// True if the route accepts its proof.
     package var isGood: Bool { self == .verified || self == .foreign }
 
-    /// Nil for refusals that say nothing about the proof. `seemsToBeApp`: what is known of a
-    /// request without one.
+    /// Nil for refusals that say nothing about the proof. `seemsToBeApp`: what the gateway knows of
+    /// a request without a proof.
     package init?(_ refusal: Refusal, seemsToBeApp: Bool) {
         switch refusal.shortfall {
         case .missing: self = seemsToBeApp ? .outdatedClient : .unknownOrigin
@@ -75,10 +76,10 @@ package enum RequestBucket: UInt8, CaseIterable, Sendable {
     }
 }
 
-/// What a route does with a request that it finds wrong.
+/// The treatment of faulty requests by a route.
 package enum RolloutSide: UInt8, CaseIterable, Sendable {
     case enforced
-    /// Nothing: what would have been refused is counted.
+    /// They are forwarded, and counted as refusals that would have been.
     case observed
 
     package var name: StaticString { self == .enforced ? "enforced" : "observed" }

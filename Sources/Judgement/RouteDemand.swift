@@ -7,14 +7,15 @@ package final class RouteDemand: Sendable {
     package let policy: RoutePolicy
     /// True for a route, false for one of the gateway's own endpoints.
     package let isOfRoute: Bool
-    /// Whether a good proof is not enough: most routes look at nothing else.
+    /// True if a valid proof alone is not enough; most routes demand nothing else.
     let looksAtApp: Bool
     /// The apps whose requests are accepted, by app ID; nil for all.
     let apps: Set<String>?
-    /// Whether a DeviceCheck token is accepted, which names only a team.
+    /// True if a DeviceCheck token, which names only a team, is accepted.
     let takesDevices: Bool
 
-    /// A route's demand. `takesDevices` says whether the team of DeviceCheck has all of the apps.
+    /// The demand of a route. `takesDevices` returns true if all of the apps belong to the team of
+    /// DeviceCheck.
     package init(_ policy: RoutePolicy, takesDevices: (Set<String>) -> Bool) {
         self.policy = policy
         isOfRoute = true
@@ -32,7 +33,7 @@ package final class RouteDemand: Sendable {
         takesDevices = true
     }
 
-    /// Nothing is demanded.
+    /// A demand without any condition.
     package static let nothing = RouteDemand(ofEndpoint: RoutePolicy())
 
     /// The route's action on requests that fall short in this way.
@@ -45,14 +46,14 @@ package final class RouteDemand: Sendable {
         }
     }
 
-    /// Whether requests of this app are accepted; nil stands for an app that is not known.
+    /// True if requests of this app are accepted; nil stands for an app that is not known.
     func takes(_ appID: String?) -> Bool {
         guard let apps else { return true }
         return appID.map(apps.contains) ?? false
     }
 
-    /// Throws if the route is not for the app, or not for the way in which it came onto the device.
-    /// What is not known is not allowed, unless everything is.
+    /// Throws if the route is not for the app, or not for the way in which the app came onto the
+    /// device. An unknown app or way is refused, unless all are accepted.
     func check(_ facts: ProvenFacts) throws(Refusal) {
         guard facts.isOfDevice ? takesDevices : takes(facts.appID) else {
             throw Refusal.appMismatch
@@ -67,7 +68,7 @@ package final class RouteDemand: Sendable {
         }
     }
 
-    /// Whether the app is older than the route wants; throws if it is too old.
+    /// True if the app is older than the route wants; throws if it is too old.
     func isOutdated(_ facts: ProvenFacts) throws(Refusal) -> Bool {
         guard let versions = policy.versions else { return false }
         switch versions.verdict(version: facts.bundleVersion, appID: facts.appID) {

@@ -1,12 +1,12 @@
-/// In what way a request falls short of what its route demands.
+/// The way in which a request falls short of its route's demands.
 package enum Shortfall {
     /// It has no proof.
     case missing
-    /// Its proof does not hold.
+    /// Its proof is invalid.
     case invalid
     /// A store did not answer, so the proof could not be judged.
     case unjudged
-    /// Its proof holds, and is worth less than the route wants.
+    /// Its proof is valid, but of a lower tier than the route demands.
     case lowerTier
 
     /// The word in `X-Attest-Result`.
@@ -21,7 +21,7 @@ package enum Shortfall {
 }
 
 extension Refusal {
-    /// Which of the route's policies has a say in it; nil where none has.
+    /// The shortfall whose policy decides about such a refusal; nil if none does.
     package var shortfall: Shortfall? {
         switch reason {
         case .assertionRequired: cause == .check(.tier) ? .lowerTier : .missing
@@ -36,6 +36,6 @@ extension Refusal {
         }
     }
 
-    /// By whatever proof: the app is right, and this route is not for it.
+    /// The app is right, but this route is not for it, whatever the proof is.
     package static let appMismatch = Refusal(.distributionNotAllowed, .appMismatch)
 }

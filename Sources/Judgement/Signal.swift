@@ -1,24 +1,25 @@
-/// A thing that may be suspicious about a request.
+/// A property of a request that may be suspicious.
 package enum Signal: Int, CaseIterable, Sendable {
     case userKeys
     case newUserKey
     case addressKeys
     case addressAttestations
     case keyConflicts
-    /// Keys of devices with the first bit set; ``bit1Keys`` counts those with the second.
+    /// The number of keys of devices with the first bit set; ``bit1Keys`` counts those with the
+    /// second.
     case bit0Keys
     case bit1Keys
-    /// What one key's requests have many of where its device signs for others: users, addresses and
-    /// networks, and counters that did not come here.
+    /// The number of users of one key. This and the next signals are high if a device signs for
+    /// others: users, addresses and networks, and counters that did not come to this gateway.
     case keyUsers
     case keyAddresses
     case keyNetworks
     case counterGaps
 
-    /// 0 or 1.
+    /// The signal of the bit with this index, 0 or 1.
     package static func keys(ofBit index: Int) -> Signal { index == 0 ? .bit0Keys : .bit1Keys }
 
-    /// As the configuration calls it.
+    /// The signal's name in the configuration.
     package var name: StaticString {
         switch self {
         case .userKeys: "keys_per_user"

@@ -1,4 +1,4 @@
-/// When a signal is raised, and what follows: compiled from the configuration.
+/// The rule that raises a signal, and its consequence: compiled from the configuration.
 package final class SignalRule: Sendable {
     package enum Action: Sendable {
         /// The signal is counted and told to the upstream.

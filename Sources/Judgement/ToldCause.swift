@@ -1,7 +1,7 @@
 import AppAttest
 
 extension Cause {
-    /// The text where clients are told it. They learn no upstream's address.
+    /// The text for clients that are told the cause. It names no upstream's address.
     package var textForClients: String {
         guard case .upstreamFailed(let failure) = self else { return text }
         return String(failure.text.prefix { $0 != ":" })
@@ -9,10 +9,10 @@ extension Cause {
 }
 
 extension Refusal {
-    /// The `code` that a client is told where it is told the cause; nil where that is the reason's.
+    /// The `code` for clients that are told the cause; nil if it is the reason's own.
     ///
-    /// Both are mistakes that developers make with builds, and that the public code hides among
-    /// forgeries. Nothing that the client could do would help, so their action is ``Action/none``.
+    /// Both are mistakes of developers in their builds, which the public code hides among
+    /// forgeries. The client cannot do anything about them, so their action is ``Action/none``.
     package var exactCode: StaticString? {
         switch cause {
         case .attestationFailed(.environmentNotAllowed), .check(.environment):

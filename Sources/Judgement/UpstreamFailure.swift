@@ -1,4 +1,4 @@
-/// How an upstream's connection failed its exchange.
+/// The failure of an exchange by its upstream's connection.
 package enum UpstreamFailure: Equatable {
     /// No connection could be made: nothing was sent.
     case connect(description: String)
@@ -7,10 +7,10 @@ package enum UpstreamFailure: Equatable {
     /// The server has said that it did not act on the request, and will not on this connection
     /// (RFC 9113 section 8.7).
     case refused(description: String)
-    /// What came is not HTTP as RFC 9112 or 9113 has it.
+    /// The answer is not HTTP by RFC 9112 or 9113.
     case malformed(code: String)
     case connectTimeout
-    /// The gateway has no descriptor left for a connection: the server has nothing to do with it.
+    /// The gateway has no descriptor left for a connection. The server is not the cause.
     case exhausted
     /// The server did not take more of the request.
     case sendTimeout
@@ -43,7 +43,7 @@ package enum UpstreamFailure: Equatable {
 
     package var isBreak: Bool { if case .broken = self { true } else { false } }
 
-    /// What it is for a request that waited for the connection to be ready: no byte of it was sent.
+    /// The failure for a request that waited for the connection: no byte of it was sent.
     package var beforeConnecting: UpstreamFailure {
         switch self {
         case .broken, .malformed: .connect(description: text)

@@ -2,11 +2,11 @@ package import AppAttest
 package import KeyStore
 package import Policy
 
-/// What was decided about a request.
+/// The decision about a request, with its facts.
 ///
-/// It is made once, when nothing is left to ask, and never changes: upstreams, the log and metrics
-/// are told what it says, and nothing crosses the border without one. It is large, and so it is
-/// handed on rather than copied.
+/// It is made once, when nothing is left to ask, and never changes. Upstreams, the log and metrics
+/// get it, and no request leaves the gateway without one. It is large, so it is passed on rather
+/// than copied.
 package struct Verdict: ~Copyable {
     /// The sender of the request, as far as that is proved.
     package enum Identity {
@@ -14,9 +14,9 @@ package struct Verdict: ~Copyable {
         case unasked
         /// No proven sender, with the word for `X-Attest-Result`.
         case unproved(StaticString)
-        /// A developer's token, with the name it was made for.
+        /// A developer token, with the name that it was made for.
         case developer(name: String)
-        /// A token of another issuer, by the operator's name for that.
+        /// A token of another issuer, by the operator's name for the issuer.
         case foreign(name: String)
         /// A genuine device without a key, in this environment.
         case device(AttestEnvironment)
@@ -29,43 +29,43 @@ package struct Verdict: ~Copyable {
         package var appID: String?
         /// The name and the ID of a developer's token.
         package var developer: (name: String, id: String)?
-        /// Whose token it brings, also where that does not hold.
+        /// The issuer of the token that it brings, even if the token is invalid.
         package var foreign: String?
 
         package init() {}
     }
 
-    /// How far its route's rollout had come, and where the request stands in it.
+    /// The share of its route's rollout, and the cohort of the request.
     package struct RolloutPosition {
         package let percent: Int
         package let cohort: Int
     }
 
     package let outcome: Outcome
-    /// What the proof is worth, also where that is not enough.
+    /// The tier of the proof, even if it is not enough.
     package let tier: TrustTier
     package let identity: Identity
     package let signals: SignalFacts?
-    /// Apple's two bits of the key's device, where they are known.
+    /// Apple's two bits of the key's device, if they are known.
     package let deviceBits: DeviceBits?
-    /// The app is older than the route wants.
+    /// True if the app is older than the route wants.
     package let isOutdated: Bool
-    /// The key's risk metric is above what the route wants.
+    /// True if the key's risk metric is above the route's threshold.
     package let isRisky: Bool
     /// The kind of the request; nil if its route asks for no proof, or if the request was not
     /// judged.
     package let bucket: RequestBucket?
     package let side: RolloutSide
-    /// Nil where every cohort is refused, or none.
+    /// Nil if every cohort is refused, or none.
     package let rollout: RolloutPosition?
-    /// Its route asks for a proof.
+    /// True if its route asks for a proof.
     package let isJudged: Bool
-    /// It was refused for what its proof is worth, also by the limit for such requests.
+    /// True if it was refused for the worth of its proof, also by the limit for such requests.
     package let isRefusedByProof: Bool
     package let sender: Sender
 }
 
-/// A key that was proved, and its app: what an upstream is told of the sender.
+/// A proven key and its app: the facts about the sender for an upstream.
 package struct IdentityFacts: Hashable, Sendable {
     package let keyID: KeyID
     package let appID: String
