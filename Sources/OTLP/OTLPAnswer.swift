@@ -2,12 +2,12 @@ import JSON
 
 /// A collector's answer to an export that it took.
 public struct OTLPAnswer: Equatable, Sendable {
-    /// Spans or data points that it has thrown away (`partial_success`).
+    /// The number of spans or data points that it has thrown away (`partial_success`).
     public let rejectedCount: UInt64
-    /// Its words, on one line and short.
+    /// The collector's message, on one line and short.
     public let message: String
 
-    /// Reads an answer of OTLP's JSON encoding. What is no such answer has rejected nothing.
+    /// Parses an answer in OTLP's JSON encoding. Any other answer counts as rejecting nothing.
     public init(_ body: [UInt8]) {
         let value = try? JSONValue.parse(body.span, byteCountMax: Self.byteCountMax, depthMax: 8)
         let partial = value?["partialSuccess"]
@@ -18,7 +18,7 @@ public struct OTLPAnswer: Equatable, Sendable {
                 .map { $0.isNewline ? " " : $0 })
     }
 
-    /// 64-bit numbers are strings; readers are to take numbers as well.
+    /// Parses a number. 64-bit numbers are strings, but readers must accept numbers as well.
     private static func number(_ value: JSONValue) -> UInt64? {
         switch value {
         case .integer(let number): UInt64(exactly: number)

@@ -1,7 +1,8 @@
 import Bytes
 import JSON
 
-/// The program and the process that spans and metrics are from: attributes of the resource.
+/// The program and the process that spans and metrics are attributed to: attributes of the
+/// resource.
 public struct OTLPResource: Sendable {
     public var attributes: [(key: String, value: String)]
 
@@ -61,7 +62,7 @@ extension JSONWriter {
         endObject()
     }
 
-    /// The instrumentation scope: this program.
+    /// Writes the instrumentation scope, which is this program.
     mutating func writeScope(version: String) {
         beginObject("scope")
         member("name", constant: "sallyport")

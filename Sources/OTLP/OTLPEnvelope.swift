@@ -1,20 +1,20 @@
 import Bytes
 import JSON
 
-/// What spans and metrics alike are wrapped in on their way to a collector: whom they are from.
+/// The envelope of spans and of metrics on their way to a collector, which names their source.
 public struct OTLPEnvelope: Sendable {
     private let resources: StaticString
     private let scopes: StaticString
     private let items: StaticString
 
-    /// `ExportTraceServiceRequest`.
+    /// The envelope `ExportTraceServiceRequest`.
     public static let spans = OTLPEnvelope(
         resources: "resourceSpans", scopes: "scopeSpans", items: "spans")
-    /// `ExportMetricsServiceRequest`.
+    /// The envelope `ExportMetricsServiceRequest`.
     public static let metrics = OTLPEnvelope(
         resources: "resourceMetrics", scopes: "scopeMetrics", items: "metrics")
 
-    /// A request that holds nothing.
+    /// A request without spans or metrics.
     public var empty: [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()

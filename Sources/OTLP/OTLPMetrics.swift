@@ -5,8 +5,8 @@ public import Telemetry
 /// Writes metrics as the body of a request to `/v1/metrics`: an `ExportMetricsServiceRequest` in
 /// OTLP's JSON encoding.
 ///
-/// Counters are cumulative sums since `startedAt`. Names are those of Prometheus, so that a board
-/// or a rule reads both alike.
+/// Counters are cumulative sums since `startedAt`. Names are those of Prometheus, so that
+/// dashboards and rules can use either.
 public enum OTLPMetrics {
     public static func encode(
         _ families: MetricFamilies, of resource: OTLPResource, version: String,
@@ -62,7 +62,7 @@ public enum OTLPMetrics {
     private static func write(_ value: MetricValue, to writer: inout JSONWriter) {
         switch value {
         case .unsigned(let number):
-            // A 64-bit number with a sign.
+            // The field is a signed 64-bit number.
             writer.member("asInt", quoted: min(number, UInt64(Int64.max)))
         case .signed(let number): writer.member("asInt", string: String(number))
         case .nanoseconds(let number): writer.member("asDouble", double: seconds(number))
@@ -80,13 +80,14 @@ public enum OTLPMetrics {
 
     private static func seconds(_ nanoseconds: UInt64) -> Double { Double(nanoseconds) / 1e9 }
 
-    /// The unit in UCUM's words; Prometheus has it in the name.
+    /// The unit in UCUM; Prometheus has it in the name.
     private static func unit(of name: String) -> StaticString? {
         let name = name.hasSuffix("_total") ? name.dropLast("_total".count) : name[...]
         if name.hasSuffix("_seconds") { return "s" }
         return name.hasSuffix("_bytes") ? "By" : nil
     }
 
-    /// AGGREGATION_TEMPORALITY_CUMULATIVE: OTLP's JSON has numbers for the words of enumerations.
+    /// The number of AGGREGATION_TEMPORALITY_CUMULATIVE, because OTLP's JSON has numbers for
+    /// enumerations.
     private static let cumulative: Int64 = 2
 }

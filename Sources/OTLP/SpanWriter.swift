@@ -1,9 +1,9 @@
 public import Bytes
 import JSON
 
-/// What a span is, beside its attributes.
+/// The parts of a span beside its attributes.
 public struct SpanHeader: Sendable {
-    /// The numbers of OTLP's `SpanKind`.
+    /// The kind of a span, by the numbers of OTLP's `SpanKind`.
     public enum Kind: Int64, Sendable {
         case server = 2
         case client = 3
@@ -16,9 +16,9 @@ public struct SpanHeader: Sendable {
     public var kind: Kind
     /// The flags of `traceparent`.
     public var flags: UInt8
-    /// Whether the parent is in another process.
+    /// True if the parent is in another process.
     public var isParentRemote: Bool
-    /// Nanoseconds since 1970.
+    /// The start, in nanoseconds since 1970.
     public var startedAt: UInt64
     public var endedAt: UInt64
     public var isError: Bool
@@ -50,8 +50,8 @@ public struct SpanBatch: Sendable {
     }
 }
 
-/// Writes spans in OTLP's JSON encoding, one after the other: each is begun, gets its attributes
-/// and is ended.
+/// Writes spans in OTLP's JSON encoding, one after another: each is begun, gets its attributes and
+/// is ended.
 public struct SpanWriter: ~Copyable {
     private var writer = JSONWriter()
     public private(set) var spanCount = 0
@@ -60,7 +60,7 @@ public struct SpanWriter: ~Copyable {
 
     public var byteCount: Int { writer.buffer.count }
 
-    /// The spans so far, which are forgotten.
+    /// Takes out the spans so far.
     public mutating func take() -> SpanBatch {
         let batch = SpanBatch(bytes: writer.buffer.readable.array, spanCount: spanCount)
         writer.reset()
@@ -68,7 +68,7 @@ public struct SpanWriter: ~Copyable {
         return batch
     }
 
-    /// Begins a span, whose name is `name` and, if there is one, `route`.
+    /// Begins a span with the name `name`, followed by `route` if there is one.
     public mutating func begin(_ header: SpanHeader, name: StaticString, route: String?) {
         if spanCount > 0 { writer.raw(",") }
         spanCount += 1
@@ -76,7 +76,7 @@ public struct SpanWriter: ~Copyable {
         writer.member("traceId", digitsOf: header.traceID)
         writer.member("spanId", digitsOf: header.spanID)
         if let parentID = header.parentID { writer.member("parentSpanId", digitsOf: parentID) }
-        // SpanFlags: whether it is known that the parent is remote, and whether it is.
+        // SpanFlags: it is known if the parent is remote, and this says if it is.
         let remote: Int64 = header.isParentRemote ? 0x300 : 0x100
         writer.member("flags", int: remote | Int64(header.flags))
         writer.member("name", string: route.map { "\(name) \($0)" } ?? "\(name)")
@@ -115,7 +115,7 @@ public struct SpanWriter: ~Copyable {
         writer.attribute(key, number: number)
     }
 
-    /// STATUS_CODE_ERROR.
+    /// The number of STATUS_CODE_ERROR.
     private static let statusError: Int64 = 2
 }
 

@@ -1,15 +1,15 @@
-/// Reads the fields of one Protocol Buffers message, in their order, where they lie.
+/// Reads the fields of one Protocol Buffers message in place, in their order.
 ///
-/// It knows no schema. A message inside is a field of bytes, read by a reader of its range, so that
-/// nothing nests deeper than its caller goes. Groups, which proto3 does not have, are refused.
+/// It knows no schema. A nested message is a field of bytes, read by a reader of its range, so that
+/// nesting is only as deep as the caller goes. Groups, which proto3 does not have, are refused.
 public struct ProtobufReader {
     private var position: Int
     private let end: Int
 
-    /// A reader of the whole of a message.
+    /// Makes a reader of a whole message.
     public init(byteCount: Int) { self.init(0..<byteCount) }
 
-    /// A reader of the message that lies in a range of another.
+    /// Makes a reader of a message at a range of another.
     public init(_ range: Range<Int>) {
         position = range.lowerBound
         end = range.upperBound
@@ -57,7 +57,7 @@ public struct ProtobufReader {
         return position..<position + count
     }
 
-    /// Longer than it need be is no fault: the encoding allows that.
+    /// Reads a number. A longer form than necessary is no fault, because the encoding allows it.
     private mutating func varint(
         in bytes: Span<UInt8>, byteCountMax: Int
     ) throws(ProtobufError) -> UInt64 {
@@ -66,7 +66,7 @@ public struct ProtobufReader {
             guard position < end else { throw .truncated }
             let byte = bytes[position]
             position += 1
-            // The tenth byte has one bit left.
+            // The tenth byte may have only one bit.
             guard index < 9 || byte <= 1 else { throw .malformed }
             value |= UInt64(byte & 0x7F) << (7 * UInt64(index))
             if byte < 0x80 { return value }
@@ -74,18 +74,18 @@ public struct ProtobufReader {
         throw .malformed
     }
 
-    /// 32 bits.
+    /// The longest tag, for 32 bits.
     private static let tagByteCountMax = 5
-    /// 64 bits.
+    /// The longest number, for 64 bits.
     private static let varintByteCountMax = 10
 }
 
-/// A field as it stands on the wire.
+/// A field in its encoded form.
 public struct ProtobufField: Equatable, Sendable {
     public enum Value: Equatable, Sendable {
         /// A number, an enumeration or a Boolean.
         case varint(UInt64)
-        /// A string, bytes or a message: where it lies.
+        /// The place of a string, bytes or a message.
         case bytes(Range<Int>)
         /// Four or eight bytes.
         case fixed(Range<Int>)
@@ -109,13 +109,13 @@ public struct ProtobufField: Equatable, Sendable {
 }
 
 public enum ProtobufError: Error, Equatable, Sendable {
-    /// A field goes on behind the end of its message.
+    /// A field reaches beyond the end of its message.
     case truncated
-    /// No tag or number of the encoding.
+    /// A tag or number is not valid in the encoding.
     case malformed
     case group
-    /// A field that is known has another type on the wire.
+    /// A known field has another type.
     case wrongType
-    /// A field is there several times, and should be once.
+    /// A field that should be there once is there several times.
     case repeated
 }

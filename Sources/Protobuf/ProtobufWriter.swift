@@ -1,5 +1,5 @@
-/// Writes one Protocol Buffers message. As proto3 has it, what is empty or zero may be left out,
-/// and that is up to the caller.
+/// Writes one Protocol Buffers message. By proto3, empty and zero fields may be omitted; the caller
+/// decides.
 public struct ProtobufWriter {
     public private(set) var bytes: [UInt8] = []
 

@@ -3,22 +3,22 @@ import Bytes
 /// The header that a proxy sends before a connection's first byte: HAProxy's PROXY protocol,
 /// versions 1 and 2 (`doc/proxy-protocol.txt`, 2020-03-05).
 ///
-/// It is pure: bytes in, verdict out. A header is judged again whenever more of it has come.
+/// It is pure: bytes in, verdict out. A header is parsed again whenever more of it has come.
 public struct ProxyHeader: Equatable, Sendable {
     /// The origin of the connection.
     public enum Source: Equatable, Sendable {
-        /// The proxy does not say: the connection is its own (`LOCAL`), or of a family without
-        /// addresses. The receiver uses the address it sees.
+        /// The proxy does not say: the connection is its own (`LOCAL`), or has a family without
+        /// addresses. The receiver uses the address that it sees.
         case unstated
-        /// 4 or 16 bytes; IPv4 addresses mapped into IPv6 are given as the former.
+        /// An address of 4 or 16 bytes; IPv4 addresses mapped into IPv6 are given in 4.
         case address([UInt8], port: UInt16)
     }
 
     public enum Outcome: Equatable, Sendable {
-        /// The bytes may be the beginning of a header. The first `ownByteCount` of them belong to
-        /// the header, and no byte after them is known to.
+        /// The bytes may be the beginning of a header. Only the first `ownByteCount` are known to
+        /// belong to it.
         case incomplete(ownByteCount: Int)
-        /// The header has `byteCount` bytes; what follows is the client's.
+        /// The header has `byteCount` bytes; the bytes after it are the client's.
         case complete(ProxyHeader, byteCount: Int)
         /// The bytes are not a header. Close the connection.
         case refused(ProxyHeaderFault)
@@ -28,10 +28,10 @@ public struct ProxyHeader: Equatable, Sendable {
 
     public init(source: Source) { self.source = source }
 
-    /// The longest header that is taken, in bytes; nginx's bound too.
+    /// The longest header that is accepted, in bytes; the same bound as nginx's.
     public static let byteCountMax = 4096
 
-    /// Judges the bytes at the start of a connection, of which there may be more than the header's.
+    /// Parses the bytes at the start of a connection, which may go on after the header.
     public static func parse(_ bytes: Span<UInt8>) -> Outcome {
         guard !bytes.isEmpty else { return .incomplete(ownByteCount: 0) }
         return bytes[0] == ProxyHeaderV2.signature[0]
@@ -39,7 +39,7 @@ public struct ProxyHeader: Equatable, Sendable {
     }
 }
 
-/// Why bytes are not a PROXY header. Each has a stable code for the event log.
+/// The reason why bytes are not a PROXY header. Each has a stable code for the event log.
 public enum ProxyHeaderFault: String, Error, Sendable, CaseIterable {
     /// The connection begins with something else.
     case signature
@@ -60,8 +60,8 @@ public enum ProxyHeaderFault: String, Error, Sendable, CaseIterable {
 }
 
 extension ProxyHeader.Source {
-    /// An address in its own family: dual-stack proxies write `::ffff:192.0.2.1` for 192.0.2.1, and
-    /// rules for one must hold for the other.
+    /// The address in its own family. Dual-stack proxies write `::ffff:192.0.2.1` for 192.0.2.1,
+    /// and rules for one must hold for the other.
     static func unmapped(_ address: [UInt8], port: UInt16) -> ProxyHeader.Source {
         let prefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
         guard address.count == 16, address.starts(with: prefix) else {

@@ -3,7 +3,7 @@ import Bytes
 /// `PROXY TCP4 192.0.2.1 192.0.2.2 56324 443` and CRLF: one line of US-ASCII, one space between
 /// its words.
 enum ProxyHeaderV1 {
-    /// The specification's worst case, with CRLF.
+    /// The longest line by the specification, with CRLF.
     static let byteCountMax = 107
 
     private static let signature = Array("PROXY ".utf8)
@@ -25,7 +25,7 @@ enum ProxyHeaderV1 {
                     return .refused(error)
                 }
             case 0x0D, 0x20...0x7E:
-                // A CR before anything but LF.
+                // A CR may only come before LF.
                 guard bytes[index - 1] != 0x0D else { return .refused(.line) }
             default: return .refused(.line)
             }
@@ -34,7 +34,7 @@ enum ProxyHeaderV1 {
         return .incomplete(ownByteCount: bytes.count)
     }
 
-    /// `words` is the line between `PROXY ` and CRLF.
+    /// Parses the line between `PROXY ` and CRLF.
     private static func source(_ words: [UInt8]) throws(ProxyHeaderFault) -> ProxyHeader.Source {
         let parts = words.split(separator: 0x20, omittingEmptySubsequences: false)
         let byteCount: Int
@@ -53,7 +53,7 @@ enum ProxyHeaderV1 {
         return .unmapped(source, port: sourcePort)
     }
 
-    /// 0 to 65535 without leading zeros.
+    /// Parses 0 to 65535 without leading zeros.
     private static func port(_ text: ArraySlice<UInt8>) -> UInt16? {
         guard (1...5).contains(text.count), text.count == 1 || text.first != 0x30 else {
             return nil

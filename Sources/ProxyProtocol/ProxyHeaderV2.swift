@@ -5,7 +5,7 @@ enum ProxyHeaderV2 {
     static let signature: [UInt8] = [
         0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
     ]
-    /// Up to the addresses.
+    /// The bytes before the addresses.
     static let fixedByteCount = 16
 
     static func parse(_ bytes: Span<UInt8>) -> ProxyHeader.Outcome {
@@ -29,7 +29,7 @@ enum ProxyHeaderV2 {
         }
     }
 
-    /// `bytes` is the whole header.
+    /// Parses `bytes`, which are the whole header.
     private static func source(
         _ bytes: Span<UInt8>
     ) throws(ProxyHeaderFault) -> ProxyHeader.Source {
@@ -42,7 +42,7 @@ enum ProxyHeaderV2 {
         case 1: addressByteCount = 4
         case 2: addressByteCount = 16
         case 3:
-            // Two paths of 108 bytes; they say nothing that a rule could be made of.
+            // Two paths of 108 bytes, which no rule can use.
             try checkExtensions(of: bytes, from: fixedByteCount + 216)
             return .unstated
         default: return .unstated
@@ -54,8 +54,8 @@ enum ProxyHeaderV2 {
         return .unmapped(address, port: port)
     }
 
-    /// Skips the extensions, which must fill the header to its last byte, and checks the checksum
-    /// where there is one.
+    /// Skips the extensions, which must fill the header to its last byte, and verifies the checksum
+    /// if there is one.
     private static func checkExtensions(
         of bytes: Span<UInt8>, from start: Int
     ) throws(ProxyHeaderFault) {

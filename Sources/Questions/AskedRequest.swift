@@ -15,9 +15,9 @@ public struct AskedRequest: Equatable, Sendable {
 
     /// The part of its body that the question shows.
     public enum Body: Equatable, Sendable {
-        /// There is none, or all of it comes with the question.
+        /// There is no body, or all of it comes with the question.
         case shown
-        /// There is one, or there may be, and none or only a part of it comes.
+        /// There is a body, or may be, and none or only a part of it comes.
         case hidden
         /// The body is hidden, and the asking proxy has hashed it.
         case hashed(Bytes32)
@@ -43,9 +43,9 @@ public struct AskedRequest: Equatable, Sendable {
         method == Array("CONNECT".utf8) ? host : nil
     }
 
-    /// The head in HTTP/1.1's form, for the parser that judges every request, and how many fields
-    /// it has. Nil if a part of it would be more than that part: a line, or a word of the first
-    /// line.
+    /// The head in HTTP/1.1's form, for the parser that judges every request, and the number of its
+    /// fields. Nil if a part of it could be read as more than that part: as several lines, or as
+    /// several words of the first line.
     public func head(version: HTTPVersion) -> (text: [UInt8], fieldCount: Int)? {
         guard Self.isWord(method), Self.isWord(target), Self.isWord(host) else { return nil }
         var fieldCount = 1
@@ -69,15 +69,15 @@ public struct AskedRequest: Equatable, Sendable {
         return (text.readable.array, fieldCount)
     }
 
-    /// Whether there is a body, or may be one: HTTP/2 needs no length, so that without one only
-    /// the method tells. Nil if the fields contradict themselves.
+    /// True if there is a body, or may be one: HTTP/2 needs no length, so without one only the
+    /// method tells. Nil if the fields contradict themselves.
     public var mayHaveBody: Bool? {
         guard let (length, isChunked) = announcement else { return nil }
         if isChunked { return true }
         return length.map { $0 > 0 } ?? !Self.bodilessMethods.contains(method)
     }
 
-    /// Whether the fields announce a body of another length than `byteCount`. Nil if they
+    /// True if the fields announce a body of another length than `byteCount`. Nil if they
     /// contradict themselves.
     public func announcesOther(than byteCount: Int) -> Bool? {
         announcement.map { $0.length.map { $0 != UInt64(byteCount) } ?? false }

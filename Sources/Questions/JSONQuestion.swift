@@ -14,7 +14,7 @@ public enum JSONQuestion {
     ) throws(QuestionFault) -> [String: JSONValue] {
         let value: JSONValue
         do throws(JSONError) {
-            // The object, its headers, and the values of one.
+            // The levels are the object, its headers, and the values of one header.
             value = try JSONValue.parse(text, byteCountMax: byteCountMax, depthMax: 3)
         } catch {
             switch error {

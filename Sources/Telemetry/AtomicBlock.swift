@@ -2,8 +2,8 @@ import Synchronization
 
 /// A row of atomic words on the heap, written by one thread and read by any.
 ///
-/// With one writer, adding is a relaxed load and a relaxed store: no locked instruction on the
-/// request path, and no reader ever sees half a number.
+/// With one writer, adding is a relaxed load and a relaxed store: there is no locked instruction on
+/// the request path, and no reader ever sees a torn number.
 @safe
 struct AtomicBlock: ~Copyable, @unchecked Sendable {
     let count: Int

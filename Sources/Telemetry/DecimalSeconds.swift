@@ -8,7 +8,7 @@ enum DecimalSeconds {
         return String(decoding: buffer.readable.array, as: UTF8.self)
     }
 
-    /// No trailing zeros: `0.0005`, `2.5`, `60`.
+    /// Appends the seconds without trailing zeros: `0.0005`, `2.5`, `60`.
     static func append(nanoseconds: UInt64, to buffer: inout ByteBuffer) {
         buffer.append(decimal: nanoseconds / 1_000_000_000)
         var rest = nanoseconds % 1_000_000_000

@@ -1,13 +1,13 @@
-/// Counts how many different things were seen, in 256 bytes and within some 7 %, by HyperLogLog
-/// (Flajolet, Fusy, Gandouet, Meunier 2007). While they are few the count is usually exact.
+/// Counts different things in 256 bytes and within some 7 %, by HyperLogLog (Flajolet, Fusy,
+/// Gandouet, Meunier 2007). The count of a few things is usually exact.
 public struct DistinctSketch: Sendable {
-    /// The registers: in each, one more than the longest run of zeros that began a hash.
+    /// The registers. Each holds one more than the longest run of zeros at the beginning of a hash.
     private var registers = InlineArray<256, UInt8>(repeating: 0)
 
     public init() {}
 
-    /// Adds what has this hash; true if the estimate may have grown. The bits of a hash must be
-    /// even.
+    /// Adds a thing by its hash; true if the estimate may have grown. The bits of a hash must be
+    /// evenly distributed.
     public mutating func add(_ hash: UInt64) -> Bool {
         let (index, rank) = Self.register(of: hash)
         guard rank > registers[Int(index)] else { return false }
@@ -15,21 +15,20 @@ public struct DistinctSketch: Sendable {
         return true
     }
 
-    /// Which register what has this hash raises, and to what.
+    /// The register that a hash raises, and its new value.
     public static func register(of hash: UInt64) -> (index: UInt8, rank: UInt8) {
         let zeroCount = min(56, (hash >> 8 | 1 << 56).trailingZeroBitCount)
         return (UInt8(truncatingIfNeeded: hash), UInt8(zeroCount + 1))
     }
 
-    /// Restores registers that were kept elsewhere; empty for none. Nil for another number of
-    /// registers.
+    /// Restores stored registers; empty for none. Nil for another number of registers.
     public init?(registers: [UInt8]) {
         if registers.isEmpty { return }
         guard registers.count == 256 else { return nil }
         for index in 0..<256 { self.registers[index] = registers[index] }
     }
 
-    /// The sketch of everything that either has seen.
+    /// The sketch of all things that are in either.
     public func union(_ other: DistinctSketch) -> DistinctSketch {
         var union = self
         for index in 0..<256 where other.registers[index] > union.registers[index] {
@@ -50,10 +49,10 @@ public struct DistinctSketch: Sendable {
         return Self.fewCounts[emptyCount]
     }
 
-    /// alpha of the paper for 256 registers.
+    /// The constant alpha of the paper for 256 registers.
     private static let bias = 0.7213 / (1 + 1.079 / 256)
 
-    /// The counts by the number of empty registers: how many things it takes on average to leave so
+    /// The counts by the number of empty registers: the average number of things that leaves so
     /// few, which linear counting approximates by a logarithm (the coupon collector's problem).
     private static let fewCounts: [Int] = {
         var counts = [Int](repeating: 0, count: 257)

@@ -4,40 +4,40 @@ import Bytes
 ///
 /// The report is not proved, so every part is from a closed set, or short.
 public struct FailureReport: Sendable, Equatable {
-    /// What the app was about to do.
+    /// The step that the app was about to take.
     public enum Activity: String, Sendable, CaseIterable {
-        /// To find out whether the device has App Attest.
+        /// Finding out if the device has App Attest.
         case support
-        /// To make a key.
+        /// Making a key.
         case key
-        /// To get a challenge.
+        /// Getting a challenge.
         case challenge
-        /// To have Apple attest the key.
+        /// Having Apple attest the key.
         case attest
-        /// To have the gateway verify the attestation.
+        /// Having the gateway verify the attestation.
         case verify
-        /// To sign a request.
+        /// Signing a request.
         case assert
-        /// To send a signed request.
+        /// Sending a signed request.
         case request
-        /// To make a DeviceCheck token.
+        /// Making a DeviceCheck token.
         case token
-        /// A word that is none of these.
+        /// Any other word.
         case other
         /// The word for a report that cannot be read.
         case invalid
     }
 
-    /// What went wrong: the codes of Apple's `DCError`, then those of the network and the gateway.
+    /// The failure: the codes of Apple's `DCError`, then those of the network and the gateway.
     public enum Code: String, Sendable, CaseIterable {
         case unknownSystemFailure, featureUnsupported, invalidInput, invalidKey, serverUnavailable
-        /// The device says that it has no App Attest, which is no error of its own.
+        /// The device says that it has no App Attest, which `DCError` has no code for.
         case unsupported
         case offline, timedOut, unreachable, connectionLost, untrusted
         /// The gateway has refused, or another server has answered in its place.
         case refused, unexpectedAnswer
         case keychain
-        /// A word that is none of these.
+        /// Any other word.
         case other
         /// The word for a report that cannot be read.
         case invalid
@@ -50,8 +50,8 @@ public struct FailureReport: Sendable, Equatable {
 
         public var description: String { "\(major).\(minor)" }
 
-        /// Reads two or three numbers, or one, of one or two digits each. What follows the second
-        /// is left out: it makes many names and tells little.
+        /// Parses one to three numbers of one or two digits each. Everything after the second is
+        /// dropped, because it would make many names and tell little.
         public init?(_ text: Span<UInt8>) {
             var numbers: [UInt8] = []
             var digitCount = 0
@@ -66,7 +66,7 @@ public struct FailureReport: Sendable, Equatable {
                 if digitCount == 0 {
                     numbers.append(byte - 0x30)
                 } else {
-                    // One spelling for each.
+                    // So that each version has one spelling.
                     guard numbers[numbers.count - 1] > 0 else { return nil }
                     numbers[numbers.count - 1] = numbers[numbers.count - 1] * 10 + byte - 0x30
                 }
@@ -90,13 +90,13 @@ public struct FailureReport: Sendable, Equatable {
     public private(set) var phase: Activity
     public private(set) var code: Code
     public private(set) var system: Part<System> = .missing
-    /// How often this has failed in a row.
+    /// The number of failures of this kind in a row.
     public private(set) var attempt: Part<Int> = .missing
     /// The App ID, or the bundle identifier in it.
     public private(set) var app: Part<String> = .missing
     public private(set) var version: Part<String> = .missing
 
-    /// What is counted for a report that cannot be read.
+    /// The report that is counted in place of one that cannot be read.
     public static let unreadable = FailureReport(phase: .invalid, code: .invalid)
 
     private init(phase: Activity, code: Code) { (self.phase, self.code) = (phase, code) }
@@ -108,7 +108,7 @@ public struct FailureReport: Sendable, Equatable {
         public init(_ explanation: StaticString) { self.explanation = explanation }
     }
 
-    /// The first part that is there and has another form than it should.
+    /// The fault of the first part with a wrong form.
     public var fault: Fault? {
         if system == .malformed { return Fault("os is not a version such as \"27.1\".") }
         if attempt == .malformed { return Fault("try is not a whole number from 1 to 99.") }
@@ -121,8 +121,8 @@ public struct FailureReport: Sendable, Equatable {
         return nil
     }
 
-    /// Takes the parts of a report by their names. Fails without a phase or a code, or with a value
-    /// that cannot be one.
+    /// Takes the parts of a report by their names. Throws if the phase or the code is missing, or
+    /// if a value is invalid.
     public init(value: (String) -> [UInt8]?) throws(Fault) {
         guard let phase = value("phase") else { throw Fault("phase is missing.") }
         guard let code = value("code") else { throw Fault("code is missing.") }
@@ -143,8 +143,8 @@ public struct FailureReport: Sendable, Equatable {
         if let text = value("version") { version = Self.name(text) }
     }
 
-    /// Reads the header: `phase=attest;code=invalidKey;os=27.1;try=3`, in any order. Fails for what
-    /// has another form or repeats a part; parts of other names are left out.
+    /// Parses the header: `phase=attest;code=invalidKey;os=27.1;try=3`, in any order. Throws if a
+    /// part has another form or is repeated; parts with other names are ignored.
     public init(header text: Span<UInt8>) throws(Fault) {
         guard !text.isEmpty else { throw Fault("The header is empty, or comes more than once.") }
         guard text.count <= Self.byteCountMax else {
@@ -170,7 +170,7 @@ public struct FailureReport: Sendable, Equatable {
         try self.init { values[$0] }
     }
 
-    /// `name=value`, with white space around it, and a name and a value that are words.
+    /// Parses `name=value`, with white space around it, and a name and a value that are words.
     private static func part(_ text: Span<UInt8>) -> (name: String, value: [UInt8])? {
         var (start, end) = (0, text.count)
         while start < end, isSpace(text[start]) { start += 1 }
@@ -185,7 +185,7 @@ public struct FailureReport: Sendable, Equatable {
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
-    /// Letters, digits and what stands in versions and App IDs.
+    /// True for letters, digits and the signs of versions and App IDs.
     private static func isWord(_ text: Span<UInt8>) -> Bool {
         guard (1...wordByteCountMax).contains(text.count) else { return false }
         for index in text.indices {
@@ -220,9 +220,9 @@ public struct FailureReport: Sendable, Equatable {
         code.flatMap { $0 == .invalid ? nil : $0 } ?? .other
     }
 
-    /// The longest report, in a header or a body: all parts, at their longest.
+    /// The longest report, in a header or a body: all parts at their longest.
     public static let byteCountMax = 512
-    /// An App ID has 10 bytes, a period and a bundle identifier, of which 155 are allowed; those in
-    /// use have far fewer.
+    /// The longest word. An App ID has 10 bytes, a period and a bundle identifier of up to 155;
+    /// those in use are far shorter.
     private static let wordByteCountMax = 128
 }

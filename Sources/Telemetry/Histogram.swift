@@ -1,8 +1,8 @@
-/// The upper edges of a histogram's buckets; one more bucket takes what is beyond the last.
+/// The upper edges of a histogram's buckets. One more bucket counts everything beyond the last.
 public struct HistogramBounds: Sendable {
-    /// Ascending; a duration equal to a bound belongs into its bucket.
+    /// The bounds, ascending. A duration equal to a bound belongs to its bucket.
     public let nanoseconds: [UInt64]
-    /// The bounds in seconds, as `le` shows them.
+    /// The bounds in seconds, in the form of the label `le`.
     let labels: [String]
 
     public init(nanoseconds: [UInt64]) {
@@ -40,7 +40,7 @@ public struct HistogramBounds: Sendable {
 /// Counts durations by length. One thread records; any thread reads.
 public final class Histogram: Sendable {
     public let bounds: HistogramBounds
-    /// A count for each bucket, one for what is beyond, and the sum of all durations.
+    /// A count for each bucket, one for everything beyond, and the sum of all durations.
     private let block: AtomicBlock
 
     public init(_ bounds: HistogramBounds) {
@@ -64,7 +64,7 @@ public final class Histogram: Sendable {
 /// The sum of several threads' histograms at one moment.
 public struct HistogramSnapshot: Sendable {
     public let bounds: HistogramBounds
-    /// The counts of the buckets, not cumulative. The last counts what was beyond every bound.
+    /// The counts of the buckets, not cumulative. The last one counts durations beyond every bound.
     public private(set) var bucketCounts: [UInt64]
     public private(set) var sumNanoseconds: UInt64 = 0
 
@@ -73,19 +73,19 @@ public struct HistogramSnapshot: Sendable {
         bucketCounts = Array(repeating: 0, count: bounds.nanoseconds.count + 1)
     }
 
-    /// How many durations were recorded.
+    /// The number of recorded durations.
     public var count: UInt64 { bucketCounts.reduce(0, &+) }
 
-    /// The counts of the buckets as they were, or their differences. Too few or too many are none.
+    /// Takes the counts of the buckets, or their differences. Nil for another number of counts.
     public init?(_ bounds: HistogramBounds, bucketCounts: some Collection<UInt64>) {
         guard bucketCounts.count == bounds.nanoseconds.count + 1 else { return nil }
         self.bounds = bounds
         self.bucketCounts = Array(bucketCounts)
     }
 
-    /// The duration that `share` (0 to 1) of the recorded ones do not exceed, in nanoseconds; nil
-    /// if none was recorded. Inside a bucket they are taken to lie evenly. Beyond the last bound
-    /// nothing is known but that: it is what is returned.
+    /// The duration in nanoseconds that `share` (0 to 1) of the recorded ones do not exceed; nil if
+    /// none was recorded. Durations are assumed to be evenly spread inside a bucket. Beyond the
+    /// last bound, the bound itself is returned.
     public func quantile(_ share: Double) -> Double? {
         let count = count
         guard count > 0 else { return nil }

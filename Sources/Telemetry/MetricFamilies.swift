@@ -5,11 +5,11 @@ public enum MetricKind: Sendable {
     case histogram
 }
 
-/// A number that was measured, in the unit in which it is kept.
+/// A measured number, in the unit in which it is kept.
 public enum MetricValue: Sendable {
     case unsigned(UInt64)
     case signed(Int64)
-    /// A duration or a moment, which readers see in seconds.
+    /// A duration or a moment, which readers get in seconds.
     case nanoseconds(UInt64)
     case histogram(HistogramSnapshot)
 }
@@ -29,9 +29,9 @@ public struct MetricFamily: Sendable {
     public fileprivate(set) var samples: [Sample] = []
 }
 
-/// Everything that was measured, at one moment: ``PrometheusText`` and OTLP are written from it.
+/// All measurements of one moment, from which ``PrometheusText`` and OTLP are written.
 ///
-/// A family is begun once, with its help and type, and its samples follow; durations are given in
+/// A family is begun once, with its help and type, and its samples follow. Durations are given in
 /// nanoseconds and shown in seconds, Prometheus' base unit.
 public struct MetricFamilies: Sendable {
     /// The families in the order in which they were begun.
@@ -40,7 +40,7 @@ public struct MetricFamilies: Sendable {
 
     public init() {}
 
-    /// Begins a family; a counter's name ends in `_total`, which is added where it is missing.
+    /// Begins a family. A counter's name ends in `_total`, which is added if it is missing.
     public mutating func family(_ name: String, _ kind: MetricKind, help: String) {
         precondition(Self.isName(name), "not a metric's name")
         let name = kind == .counter && !name.hasSuffix("_total") ? name + "_total" : name
@@ -57,7 +57,7 @@ public struct MetricFamilies: Sendable {
         add(labels, .signed(value))
     }
 
-    /// A duration or a moment, shown in seconds.
+    /// Adds a duration or a moment, shown in seconds.
     public mutating func sample(_ labels: [MetricFamily.Label] = [], nanoseconds: UInt64) {
         add(labels, .nanoseconds(nanoseconds))
     }

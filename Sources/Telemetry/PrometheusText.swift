@@ -47,7 +47,8 @@ public struct PrometheusText: ~Copyable {
         }
     }
 
-    /// The `_bucket`, `_sum` and `_count` samples of a histogram, without the last line feed.
+    /// Appends the `_bucket`, `_sum` and `_count` samples of a histogram, without the last line
+    /// feed.
     private mutating func append(
         _ snapshot: HistogramSnapshot, _ name: String, _ labels: [MetricFamily.Label]
     ) {
@@ -68,7 +69,7 @@ public struct PrometheusText: ~Copyable {
         buffer.append(decimal: cumulative)
     }
 
-    /// The family's name, the labels in braces, and a space.
+    /// Appends the family's name, the labels in braces, and a space.
     private mutating func appendName(
         _ name: String, suffix: String = "", _ labels: [MetricFamily.Label], bound: String? = nil
     ) {
@@ -96,7 +97,8 @@ public struct PrometheusText: ~Copyable {
         buffer.append(UInt8(0x22))
     }
 
-    /// Backslashes and line feeds, in a label's value quotes too, would end the text early.
+    /// Appends text with backslashes and line feeds escaped, and in a label's value also quotation
+    /// marks, because they would end the text early.
     private mutating func appendEscaped(_ text: String, quoted: Bool) {
         for byte in text.utf8 {
             switch byte {

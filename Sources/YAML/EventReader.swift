@@ -1,6 +1,6 @@
 import CYAML
 
-/// libyaml's parser as a pull of Swift events; anchors, aliases and tags end in an error.
+/// libyaml's parser as a source of Swift events; anchors, aliases and tags are errors.
 @safe
 struct EventReader: ~Copyable {
     struct Event {
@@ -28,7 +28,7 @@ struct EventReader: ~Copyable {
         let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
         unsafe parser.initialize(to: yaml_parser_t())
         guard unsafe yaml_parser_initialize(parser) == 1 else {
-            // No deinit runs as long as a property is missing. With all of them it would.
+            // deinit does not run while a property is missing, so this frees the parser.
             unsafe parser.deallocate()
             throw YAMLError(.outOfMemory, at: YAMLMark(line: 1, column: 1))
         }
@@ -81,7 +81,7 @@ struct EventReader: ~Copyable {
     ) throws(YAMLError) -> Event.Kind {
         try unsafe refuse(anchor: scalar.anchor, tag: scalar.tag, at: mark)
         let bytes = unsafe UnsafeBufferPointer(start: scalar.value, count: scalar.length)
-        // `"\0"` is a way to write NUL in YAML; no setting can hold one.
+        // `"\0"` writes a NUL in YAML, which no setting may hold.
         if unsafe bytes.contains(0) { throw YAMLError(.notUTF8, at: mark) }
         return unsafe .scalar(
             String(decoding: bytes, as: UTF8.self),

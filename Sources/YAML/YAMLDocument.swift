@@ -1,8 +1,8 @@
 /// Reads YAML 1.1 text into a tree that knows where each part came from.
 ///
-/// Strict, because what a reader does not expect can hide a setting: one document, no anchors,
-/// aliases, tags, directives or merge keys, keys are scalars. Scalars are left as texts: `off` is
-/// the text `off`. Duplicate keys are kept, for the caller can name both places.
+/// Strict, because unexpected syntax can hide a setting: one document, no anchors, aliases, tags,
+/// directives or merge keys; keys are scalars. Scalars stay texts: `off` is the text `off`.
+/// Duplicate keys are kept, so that the caller can name both places.
 public enum YAMLDocument {
     public static let byteCountMaxDefault = 1024 * 1024
     public static let depthMaxDefault = 32
@@ -23,7 +23,8 @@ public enum YAMLDocument {
         try parse(Array(text.utf8).span)
     }
 
-    /// libyaml would count the mark as a column, which makes `---` a text.
+    /// The bytes without a byte order mark, which libyaml would count as a column, so that `---`
+    /// became a text.
     @_lifetime(copy bytes)
     private static func withoutByteOrderMark(_ bytes: Span<UInt8>) -> Span<UInt8> {
         guard bytes.count >= 3, bytes[0] == 0xEF, bytes[1] == 0xBB, bytes[2] == 0xBF else {
@@ -33,7 +34,7 @@ public enum YAMLDocument {
     }
 }
 
-/// Makes the tree out of the parser's events, refusing what ``YAMLDocument`` does not take.
+/// Makes the tree from the parser's events, refusing what ``YAMLDocument`` does not accept.
 private struct TreeBuilder {
     let depthMax: Int
 

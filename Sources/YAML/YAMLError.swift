@@ -1,4 +1,4 @@
-/// Why a text is not a document of the accepted kind, and where.
+/// The reason why a text is not an accepted document, with the place.
 public struct YAMLError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Reason: Hashable, Sendable {
         case tooLarge(byteCountMax: Int)
@@ -12,7 +12,7 @@ public struct YAMLError: Error, Hashable, Sendable, CustomStringConvertible {
         case tag
         case directive
         case mergeKey
-        /// A key that is a list or a mapping.
+        /// A key is a list or a mapping.
         case complexKey
         case tabIndentation
         /// A syntax error, in the parser's words.

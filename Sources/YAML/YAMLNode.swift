@@ -1,4 +1,5 @@
-/// A place in a YAML text, as editors count: both numbers start at 1, columns count characters.
+/// A place in a YAML text in the numbering of editors: both numbers start at 1, and columns count
+/// characters.
 public struct YAMLMark: Hashable, Sendable, Comparable {
     public let line: Int
     public let column: Int
@@ -13,10 +14,10 @@ public struct YAMLMark: Hashable, Sendable, Comparable {
     }
 }
 
-/// A part of a YAML document, and where it begins.
+/// A part of a YAML document, with the place of its beginning.
 public struct YAMLNode: Hashable, Sendable {
     public enum Kind: Hashable, Sendable {
-        /// The text after YAML's own escapes; `isPlain` where it was not quoted.
+        /// The text after YAML's own escapes; `isPlain` if it was not quoted.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
         /// A mapping, in the order of the text. Keys are scalars, and one may occur twice.

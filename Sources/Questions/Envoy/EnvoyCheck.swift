@@ -3,13 +3,13 @@ import Protobuf
 
 /// The messages of `envoy.service.auth.v3.Authorization/Check`.
 public enum EnvoyCheck {
-    /// What is asked about, and where in the message its body lies.
+    /// The request in question, and the place of its body in the message.
     public struct Question {
         public var asked: AskedRequest
         public var body: Range<Int>
     }
 
-    /// Reads a `CheckRequest`.
+    /// Parses a `CheckRequest`.
     public static func read(_ bytes: Span<UInt8>) throws(QuestionFault) -> Question {
         do throws(ProtobufError) {
             return try question(bytes)
@@ -23,7 +23,7 @@ public enum EnvoyCheck {
         var method: Range<Int>?
         var target: Range<Int>?
         var host: Range<Int>?
-        /// A map, in which Envoy has joined what came several times.
+        /// The headers as a map, in which Envoy has joined repeated ones.
         var joined: [AskedRequest.Field] = []
         var raw: Range<Int>?
         var text: Range<Int>?
@@ -48,7 +48,7 @@ public enum EnvoyCheck {
         return question
     }
 
-    /// Reads an `HttpRequest`.
+    /// Parses an `HttpRequest`.
     private static func attributes(
         _ bytes: Span<UInt8>, _ http: Range<Int>
     ) throws(ProtobufError) -> Attributes {
@@ -122,7 +122,7 @@ public enum EnvoyCheck {
     private static let partial = Array("x-envoy-auth-partial-body".utf8)
     private static let (yes, no) = (Array("true".utf8), Array("false".utf8))
 
-    /// The address of the source, which is the client as Envoy sees it.
+    /// The address of the source, which is the client from Envoy's view.
     private static func address(
         _ bytes: Span<UInt8>, _ context: Range<Int>
     ) throws(ProtobufError) -> [UInt8]? {
@@ -157,12 +157,12 @@ extension EnvoyCheck {
         return writer.bytes
     }
 
-    /// A `CheckResponse` that refuses one.
+    /// A `CheckResponse` that refuses a request.
     public static func denying(
         status: UInt16, headers: [EnvoyHeader], body: [UInt8]
     ) -> [UInt8] {
         var writer = ProtobufWriter()
-        // PERMISSION_DENIED; what the client gets is below.
+        // PERMISSION_DENIED; the client's answer is below.
         writer.message(1) { $0.number(1, 7) }
         writer.message(2) { denied in
             denied.message(1) { $0.number(1, UInt64(status)) }

@@ -3,7 +3,7 @@ import Protobuf
 
 /// Headers in the messages of Envoy's API: `envoy.config.core.v3`.
 enum EnvoyHeaders {
-    /// A `HeaderMap`.
+    /// Parses a `HeaderMap`.
     static func readMap(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(ProtobufError) -> [AskedRequest.Field] {
@@ -16,7 +16,8 @@ enum EnvoyHeaders {
         return fields
     }
 
-    /// A `HeaderValue`, whose value is a string (2) or bytes (3); or an entry of a map of strings.
+    /// Parses a `HeaderValue`, whose value is a string (2) or bytes (3); or an entry of a map of
+    /// strings.
     static func readPair(
         _ bytes: Span<UInt8>, _ range: Range<Int>, valueNumbers: ClosedRange<Int>
     ) throws(ProtobufError) -> AskedRequest.Field {
@@ -35,7 +36,7 @@ enum EnvoyHeaders {
             value: bytes.extracting(value ?? 0..<0).array)
     }
 
-    /// Keeps the place of a field that is there once.
+    /// Notes the place of a field that may be there only once.
     static func once(
         _ place: inout Range<Int>?, _ field: ProtobufField
     ) throws(ProtobufError) {
@@ -43,7 +44,7 @@ enum EnvoyHeaders {
         place = try field.bytes()
     }
 
-    /// Splits what HTTP/2 says in pseudo-headers from the headers.
+    /// Separates HTTP/2's pseudo-headers from the headers.
     static func split(
         _ fields: [AskedRequest.Field]
     ) throws(ProtobufError) -> (pseudo: [[UInt8]: [UInt8]], fields: [AskedRequest.Field]) {
@@ -61,7 +62,7 @@ enum EnvoyHeaders {
 }
 
 extension ProtobufWriter {
-    /// `HeaderValueOption`s that replace what is there.
+    /// Writes `HeaderValueOption`s that replace existing headers.
     mutating func headers(_ number: Int, _ headers: [EnvoyHeader], isRaw: Bool) {
         for header in headers {
             message(number) { option in
@@ -76,5 +77,5 @@ extension ProtobufWriter {
     }
 }
 
-/// A header that Envoy is told to set.
+/// A header that Envoy must set.
 public typealias EnvoyHeader = (name: [UInt8], value: [UInt8])

@@ -3,29 +3,30 @@ import Protobuf
 
 /// The messages of `envoy.service.ext_proc.v3.ExternalProcessor/Process`.
 public enum EnvoyProcessing {
-    /// What Envoy tells next.
+    /// The next message of Envoy.
     public enum Event {
         case requestHead(AskedRequest, mode: BodyMode, isEnd: Bool)
-        /// A piece of the request's body, and where it lies in the message.
+        /// A piece of the request's body, at this place in the message.
         case requestBody(Range<Int>, isEnd: Bool)
         case requestTrailers([AskedRequest.Field])
         case responseHead(status: UInt16, [AskedRequest.Field])
-        /// What the gateway does not ask for.
+        /// A message that the gateway did not ask for.
         case other
     }
 
-    /// How Envoy shows a request's body.
+    /// The way in which Envoy shows a request's body.
     public enum BodyMode: Equatable, Sendable {
-        /// Not at all.
+        /// Envoy does not show it.
         case none
-        /// In pieces, without waiting for an answer; what goes on is what the answers say.
+        /// Envoy sends it in pieces without waiting for an answer, and sends on what the answers
+        /// hold.
         case fullDuplex
-        /// In other ways, in which a part could go on before the whole is known, or which hold no
-        /// more than a buffer.
+        /// Envoy shows it in another way, in which a part could go on before the whole is known, or
+        /// which is limited to a buffer.
         case other
     }
 
-    /// Reads a `ProcessingRequest`.
+    /// Parses a `ProcessingRequest`.
     public static func read(_ bytes: Span<UInt8>) throws(QuestionFault) -> Event {
         do throws(ProtobufError) {
             return try event(bytes)
@@ -62,7 +63,7 @@ public enum EnvoyProcessing {
         }
     }
 
-    /// Reads a `ProtocolConfiguration`.
+    /// Parses a `ProtocolConfiguration`.
     private static func bodyMode(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(ProtobufError) -> BodyMode {
@@ -79,7 +80,7 @@ public enum EnvoyProcessing {
         return mode
     }
 
-    /// Reads an `HttpHeaders`.
+    /// Parses an `HttpHeaders`.
     private static func headers(
         _ bytes: Span<UInt8>, _ range: Range<Int>
     ) throws(ProtobufError) -> (
@@ -119,8 +120,8 @@ public enum EnvoyProcessing {
         return .responseHead(status: status, fields)
     }
 
-    /// Whether a response came from an upstream, and is none that Envoy made itself: its router
-    /// marks each one, unless `suppress_envoy_headers` is set.
+    /// True if a response came from an upstream and was not made by Envoy itself: Envoy's router
+    /// marks each such response, unless `suppress_envoy_headers` is set.
     public static func isOfUpstream(_ fields: [AskedRequest.Field]) -> Bool {
         fields.contains { $0.name.map { ASCII.lowercased($0) } == serviceTime }
     }
@@ -146,17 +147,17 @@ public enum EnvoyProcessing {
 
 /// The answers of `envoy.service.ext_proc.v3.ExternalProcessor/Process`.
 extension EnvoyProcessing {
-    /// Lets a request's head go on.
+    /// A message that lets a request's head go on.
     public static func requestHead(set: [EnvoyHeader], removed: [[UInt8]]) -> [UInt8] {
         head(1, set: set, removed: removed)
     }
 
-    /// Lets a response's head go on. None of `set` may be among `removed`.
+    /// A message that lets a response's head go on. None of `set` may be among `removed`.
     public static func responseHead(set: [EnvoyHeader], removed: [[UInt8]]) -> [UInt8] {
         head(2, set: set, removed: removed)
     }
 
-    /// Sends a piece of the request's body on.
+    /// A message that sends a piece of the request's body on.
     public static func requestBody(_ piece: [UInt8], isEnd: Bool) -> [UInt8] {
         var writer = ProtobufWriter()
         writer.message(3) { body in
@@ -172,7 +173,7 @@ extension EnvoyProcessing {
         return writer.bytes
     }
 
-    /// Lets a request's trailers go on, without some.
+    /// A message that lets a request's trailers go on, without some.
     public static func requestTrailers(removed: [[UInt8]]) -> [UInt8] {
         var writer = ProtobufWriter()
         writer.message(5) { trailers in
@@ -181,7 +182,7 @@ extension EnvoyProcessing {
         return writer.bytes
     }
 
-    /// Answers the client in the upstream's place.
+    /// A message that answers the client instead of the upstream.
     public static func immediate(
         status: UInt16, headers: [EnvoyHeader], body: [UInt8]
     ) -> [UInt8] {

@@ -1,7 +1,7 @@
 import Bytes
 
-/// Takes messages out of the body of a gRPC call: each has a byte that says whether it is
-/// compressed, and its length in four.
+/// Takes messages out of the body of a gRPC call. Before each are a byte that says if it is
+/// compressed, and four bytes of its length.
 public struct GRPCMessages: ~Copyable {
     private var buffer = ByteBuffer()
     private let byteCountMax: Int
@@ -10,24 +10,24 @@ public struct GRPCMessages: ~Copyable {
 
     public init(byteCountMax: Int) { self.byteCountMax = byteCountMax }
 
-    /// Whether a part of a message is here.
+    /// True if a part of a message is here.
     public var hasPart: Bool { !buffer.isEmpty }
 
     public mutating func append(_ bytes: Span<UInt8>) { buffer.append(bytes) }
 
-    /// The next message that is whole, or nil if more of it has to come.
+    /// The next complete message; nil if more of it has to come.
     public mutating func next() throws(GRPCStatus) -> [UInt8]? {
         guard let count = try messageByteCount(), buffer.count >= Self.prefixByteCount + count
         else { return nil }
         let range = Self.prefixByteCount..<Self.prefixByteCount + count
         let message = buffer.readable.extracting(range).array
         buffer.consume(range.upperBound)
-        // Storage for a long one is not kept for the short ones that follow.
+        // The storage of a long message is not kept for the short ones that follow.
         if buffer.isEmpty { buffer.clear(keepingAtMost: 8 * 1024) }
         return message
     }
 
-    /// What the prefix says, once it is here.
+    /// The length in the prefix, once it is here.
     private func messageByteCount() throws(GRPCStatus) -> Int? {
         let bytes = buffer.readable
         guard bytes.count >= Self.prefixByteCount else { return nil }
@@ -41,14 +41,14 @@ public struct GRPCMessages: ~Copyable {
         return count
     }
 
-    /// `message` as it is sent.
+    /// `message` with its prefix.
     public static func framed(_ message: [UInt8]) -> [UInt8] {
         let count = UInt32(clamping: message.count)
         return [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) } + message
     }
 }
 
-/// How a call ends.
+/// The status with which a call ends.
 public struct GRPCStatus: Error, Equatable, Sendable {
     public enum Code: UInt8, Sendable {
         case ok = 0
@@ -62,7 +62,7 @@ public struct GRPCStatus: Error, Equatable, Sendable {
     }
 
     public let code: Code
-    /// Printable ASCII without `%`, as the header has it.
+    /// A text in printable ASCII without `%`, as the header requires.
     public let message: String
 
     public init(_ code: Code, _ message: String = "") {
