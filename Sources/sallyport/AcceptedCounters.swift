@@ -3,13 +3,13 @@ import Gateway
 import KeyStore
 import Settings
 
-/// Counters that gateways have accepted and an SQLite registry may not have yet: they lie beside
-/// it, also while a gateway runs and after its clean stop. A database has none beside it: what a
-/// gateway has accepted is in its memory, and in the database once it has stopped.
+/// Counters that gateways have accepted and an SQLite registry may not have yet. Their files lie
+/// beside it, also while a gateway runs and after its clean stop. For a database there are no such
+/// files: the counters are in the gateway's memory, and in the database once it has stopped.
 struct AcceptedCounters {
     private var highest: [KeyID: UInt32] = [:]
 
-    /// To be read before the registry: what leaves the files meanwhile is in it.
+    /// To be read before the registry, which has the counters that leave the files meanwhile.
     init(_ settings: Settings) {
         guard let location = Stores.floorLocation(settings) else { return }
         let accepted = FloorInheritance.reading(location)

@@ -2,14 +2,15 @@ import Bytes
 import EventLoop
 import JSON
 
-/// An access log of any size, searched from its end: what is asked about is mostly recent.
+/// An access log of any size, searched from its end because operators mostly ask about recent
+/// requests.
 final class AccessLogFile {
     private let path: String
     private let descriptor: Int32
-    /// What was there when it was opened; lines that come meanwhile are not of interest.
+    /// The length at the time of opening. Later lines are not searched.
     private let byteCount: Int
 
-    /// How much of it is in memory at once.
+    /// The part of it that is in memory at once.
     static let blockByteCount = 1 << 20
 
     init(_ path: String) throws(IOError) {
@@ -20,13 +21,13 @@ final class AccessLogFile {
 
     deinit { Socket.close(descriptor) }
 
-    /// The lines that mention the id and are longer than any of ours: they were skipped.
+    /// The number of skipped lines that mention the id and are longer than any of the gateway's.
     private(set) var overlongLineCount = 0
 
     /// The members of the newest line of this request; nil if there is none.
     ///
-    /// Each line is looked at once, however often it mentions the id. Throws if the file does not
-    /// begin as a log in JSON does.
+    /// Each line is examined once, however often it mentions the id. Throws if the file does not
+    /// begin like a log in JSON.
     func lastLine(of requestID: String) throws(IOError) -> JSONValue? {
         guard byteCount > 0 else { return nil }
         guard try bytes(0..<1) == [UInt8(ascii: "{")] else {
@@ -55,7 +56,7 @@ final class AccessLogFile {
         return nil
     }
 
-    /// The members of a line, if it is this request's.
+    /// The members of a line, if it belongs to this request.
     static func members(_ line: Span<UInt8>, of requestID: String) -> JSONValue? {
         guard lastOffset(of: needle(requestID), in: line, before: line.count) != nil,
             let members = try? JSONValue.parse(line, byteCountMax: line.count, depthMax: 8),
@@ -64,7 +65,7 @@ final class AccessLogFile {
         return members
     }
 
-    /// The id as it stands in a line, whatever a proxy has put into it.
+    /// The id in its JSON spelling, because a proxy may have put any character into it.
     private static func needle(_ requestID: String) -> [UInt8] {
         var writer = JSONWriter()
         writer.element(string: requestID)
@@ -84,8 +85,8 @@ final class AccessLogFile {
         return nil
     }
 
-    /// The line in which this byte of the file stands, and where it begins; no text if it is longer
-    /// than any of ours. Reads little at first, since most lines are short.
+    /// The line that holds this byte of the file, and its start; no text if the line is longer than
+    /// any of the gateway's. Reads little at first, because most lines are short.
     private func line(
         around offset: Int
     ) throws(IOError) -> (start: Int, text: [UInt8]?) {
@@ -121,7 +122,7 @@ final class AccessLogFile {
             let rest = range.count - buffer.count
             let count = try File.read(
                 descriptor, at: range.lowerBound + buffer.count, into: &buffer, atMost: rest)
-            // It was cut meanwhile.
+            // The file was cut meanwhile.
             if count == 0 { break }
         }
         return buffer.readable.array

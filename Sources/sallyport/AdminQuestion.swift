@@ -26,8 +26,8 @@ final class AdminQuestion: ReadinessHandler {
     private var isConnected = false
     private var outcome: Result<Void, IOError>
 
-    /// An answer of `/readyz`, or about one request, has a few hundred bytes. Its end is the
-    /// connection's.
+    /// The longest answer. One of `/readyz`, or about one request, has a few hundred bytes, and
+    /// ends with the connection.
     private static let byteCountMax = 16 * 1024
 
     private init(
@@ -41,7 +41,7 @@ final class AdminQuestion: ReadinessHandler {
         outcome = .failure(IOError(name, .unresolved("no answer within \(timeout)")))
     }
 
-    /// `name`: what errors call the listener.
+    /// `name`: the name of the listener in errors.
     static func ask(
         _ address: SocketAddress, for target: String, named name: String, timeout: Duration
     ) throws -> Answer {

@@ -4,7 +4,7 @@ struct Arguments {
     private(set) var flags: Set<String> = []
     private(set) var operands: [String] = []
 
-    /// Ends the process with the usage code where a word is not one of these.
+    /// Ends the process with the usage code if a word is not one of these.
     init(_ words: [String], options known: [String], flags knownFlags: [String], usage: String) {
         var rest = words[...]
         var onlyOperands = false
@@ -36,8 +36,7 @@ struct Arguments {
         }
     }
 
-    /// Ends the process if there is an operand, which a command that takes none has mostly been
-    /// given as its configuration.
+    /// Ends the process if there is an operand. Operators mostly mean the configuration by it.
     func refuseOperands(usage: String) {
         guard let first = operands.first else { return }
         Exit.usage("unexpected \(first); if it is the configuration: -c \(first)\n\n\(usage)")
@@ -46,7 +45,7 @@ struct Arguments {
     /// The last value given for `name`.
     func value(_ name: String) -> String? { options[name]?.last }
 
-    /// The value of an option that the command cannot do without.
+    /// The value of an option that the command needs.
     func required(_ name: String, usage: String) -> String {
         guard let value = value(name) else { Exit.usage("\(name) is missing\n\n\(usage)") }
         return value

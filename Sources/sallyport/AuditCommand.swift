@@ -3,7 +3,7 @@ import EventLoop
 import KeyStore
 import Settings
 
-/// `sallyport audit`: what was changed by hand, by whom and when.
+/// `sallyport audit`: lists the changes that were made by hand, with author and time.
 enum AuditCommand {
     static let usage = """
         usage: sallyport audit [-c FILE] [--since TIME] [--limit N] [--before NUMBER] [--json]
@@ -67,7 +67,7 @@ enum AuditCommand {
         return filter
     }
 
-    /// Names of users and machines are others' words.
+    /// An entry as a line. Names of users and machines are escaped, because others choose them.
     private static func text(_ entry: AuditEntry) -> String {
         let author = entry.author
         var text = "#\(entry.number) \(AuditLine.time(entry)) \(author.name)"

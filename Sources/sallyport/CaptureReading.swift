@@ -6,13 +6,13 @@ import Gateway
 import JSON
 import Settings
 
-/// What `capture` has kept of a request, taken apart.
+/// The capture of a request, taken apart.
 struct CaptureReading {
     let path: String
     private let members: JSONValue
     let explanation: Explanation?
 
-    /// Nil where nothing was kept of it; says so if that cannot be known.
+    /// Nil if there is no capture of the request. Says so if that cannot be known.
     init?(requestID: String, _ settings: Settings) {
         guard let directory = settings.capture?.directory else { return nil }
         do {
@@ -34,7 +34,7 @@ struct CaptureReading {
         }
     }
 
-    /// Whether `capture` keeps such requests, unless something is in its way.
+    /// True if `capture` keeps such requests, unless something prevents it.
     static func isKept(_ request: FoundRequest) -> Bool {
         let reasons = [
             "attestation_invalid", "assertion_malformed", "assertion_invalid", "request_mismatch",
@@ -44,15 +44,15 @@ struct CaptureReading {
             && request.text("decision").map { ["refused", "observed"].contains($0) } != false
     }
 
-    /// What was in its way, for a request that it has no file of.
+    /// The reasons why a request may have no file.
     static let reasonsToMiss =
         "capture keeps at most ten a second, removes the oldest beyond size_max, and keeps nothing "
         + "while others may open its directory; sallyport_captures_total counts what it skipped"
 
-    /// The file tells enough of a request whose line is gone.
+    /// The request by its file, which suffices if its log line is gone.
     var foundRequest: FoundRequest { FoundRequest(members: line, source: path) }
 
-    /// As an access line has it.
+    /// The members in the form of an access line.
     private var line: JSONValue {
         guard case .object(let members) = members else { return .null }
         var line = members.filter {
@@ -75,7 +75,7 @@ struct CaptureReading {
     }
 }
 
-/// The object in a file of `capture`, with what the gateway knew when it judged it.
+/// The object in a file of `capture`, with the gateway's knowledge at the time of its judgement.
 private struct CapturedObject {
     private let members: JSONValue
     private let settings: Settings
@@ -85,7 +85,8 @@ private struct CapturedObject {
         self.settings = settings
     }
 
-    /// By what fits best of what the app may have meant, and of the apps and roots of the gateway.
+    /// The explanation by the best fitting expectations, out of all that the app may have meant,
+    /// and of the gateway's apps and roots.
     var explanation: Explanation? {
         let candidates =
             switch members["kind"]?.stringValue {
@@ -130,7 +131,7 @@ private struct CapturedObject {
         return [Explanation.assertion(ExplainInput.object(assertion), expecting: expected)]
     }
 
-    /// For every app, with Apple's roots and with those of the configuration.
+    /// The expectations for every app, with Apple's roots and with those of the configuration.
     private var expectations: [Expectations] {
         let extra = settings.trust.extraRoots.compactMap { try? Certificate(der: $0) }
         return settings.apps.flatMap { app in
@@ -158,7 +159,8 @@ private struct CapturedObject {
 }
 
 extension Explanation {
-    /// Steps that speak against the object: the fewer, the better the expectations fit it.
+    /// The number of steps that speak against the object. The fewer, the better the expectations
+    /// fit.
     fileprivate var unmetCount: Int {
         steps.count { $0.outcome == .failed } * 100 + steps.count { $0.outcome == .skipped }
     }

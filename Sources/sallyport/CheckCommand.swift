@@ -1,6 +1,6 @@
 import Settings
 
-/// `sallyport check`: every error of a configuration at once, or what it amounts to.
+/// `sallyport check`: shows all errors of a configuration at once, or a summary of it.
 enum CheckCommand {
     static let usage = """
         usage: sallyport check [-c FILE] [--print | --json]

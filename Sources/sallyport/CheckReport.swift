@@ -24,8 +24,9 @@ struct CheckReport {
         }
     }
 
-    /// Looks at what the file names. The machine and the user may be others than those that the
-    /// gateway runs on, so what depends on them is no error. A directory in a file's place is one.
+    /// Examines the files that the configuration names. The gateway may run on another machine and
+    /// as another user, so faults that depend on them are no errors. A directory in place of a file
+    /// is one.
     private mutating func examine(_ loaded: LoadedSettings) {
         let requirements = StartRequirements(settings: loaded.settings)
         let faults =
@@ -43,7 +44,8 @@ struct CheckReport {
         for error in errors { Console.complain(error.illustrated) }
     }
 
-    /// `{"file","valid","errors":[{"file","line","column","message"}],"warnings":[...]}`; a problem
+    /// The report as
+    /// `{"file","valid","errors":[{"file","line","column","message"}],"warnings":[...]}`. A problem
     /// of the file as a whole has neither line nor column.
     var json: String {
         var writer = JSONWriter()

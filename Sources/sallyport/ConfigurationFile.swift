@@ -2,7 +2,7 @@ import EventLoop
 import Gateway
 import Settings
 
-/// Finding, reading and complaining about the configuration file.
+/// Finds and reads the configuration file, and prints its problems.
 enum ConfigurationFile {
     /// The path at which packages install the configuration.
     static let defaultPath = "/etc/sallyport/sallyport.yaml"
@@ -25,7 +25,7 @@ enum ConfigurationFile {
         return defaultPath
     }
 
-    /// `files`: where each file that is read is noted.
+    /// `files`: notes each file that is read.
     static func load(
         _ path: String, noting files: ConfigurationFiles? = nil
     ) -> Result<LoadedSettings, ConfigurationProblems> {
@@ -73,6 +73,7 @@ enum ConfigurationFile {
         }
     }
 
-    /// Configurations, certificates and secrets are small; a device file would never end.
+    /// The longest file: configurations, certificates and secrets are small, and a device file
+    /// would never end.
     static let byteCountMax = 1024 * 1024
 }

@@ -1,6 +1,6 @@
 import EventLoop
 
-/// Tries whether a server takes connections, without sending it a byte.
+/// Tries if a server accepts connections, without sending it a byte.
 final class ConnectionProbe: ReadinessHandler {
     private let loop: EventLoop
     private let descriptor: Int32

@@ -1,6 +1,6 @@
 import EventLoop
 
-/// Words to the person at the terminal.
+/// Prints to the person at the terminal.
 enum Console {
     static func print(_ text: String) { write(text + "\n", to: 1) }
 
@@ -27,12 +27,12 @@ enum Console {
     }
 }
 
-/// The exit codes that operators are promised.
+/// The documented exit codes.
 enum ExitCode: Int32 {
     case ok = 0
     case failed = 1
     case usage = 2
-    /// The change was made, and may be lost.
+    /// The change was made, but may be lost.
     case unconfirmed = 3
     case configuration = 78
 }

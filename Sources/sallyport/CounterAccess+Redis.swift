@@ -4,7 +4,7 @@ import RedisKeyStore
 import Settings
 
 extension CounterAccess {
-    /// Counters in Redis: each worker has connections of its own.
+    /// Access to counters in Redis: each worker has connections of its own.
     static func redis(_ settings: RedisSettings) -> CounterAccess {
         let news = IncarnationNews()
         return CounterAccess(

@@ -6,7 +6,7 @@ import KeyStore
 import Policy
 import Settings
 
-/// `sallyport developer-token`: lets a machine in that has no App Attest, for a while.
+/// `sallyport developer-token`: admits a machine without App Attest for a while.
 enum DeveloperTokenCommand {
     static let usage = """
         usage: sallyport developer-token [-c FILE] --name NAME --ttl DURATION [OPTION...]
@@ -69,7 +69,8 @@ enum DeveloperTokenCommand {
         }
     }
 
-    /// No token without an entry in the audit log, once there is a registry.
+    /// Notes the token in the audit log. There is no token without an entry, once there is a
+    /// registry.
     private static func note(_ token: DeveloperToken, _ settings: Settings) throws {
         if case .sqlite(let path) = settings.registry, !File.exists(path) {
             return Console.complain(

@@ -3,7 +3,7 @@ import Gateway
 import RedisKeyStore
 import Settings
 
-/// Whether the gateway could listen where it is to, and take the connections that it may.
+/// Checks that the gateway could listen at its addresses, and accept as many connections as it may.
 extension DoctorCommand {
     static func addresses(_ settings: Settings, _ report: DoctorReport) {
         for bind in settings.binds {
@@ -42,7 +42,8 @@ extension DoctorCommand {
         return "\(error.reason.text): \(remedy)"
     }
 
-    /// `doctor` runs beside the gateway too, which is no fault.
+    /// Reports an address in use. If the gateway itself uses it, that is no fault, because `doctor`
+    /// also runs beside it.
     private static func tell(
         of owner: ListenerOwner?, _ error: IOError, _ name: String, _ report: DoctorReport
     ) {
@@ -61,7 +62,7 @@ extension DoctorCommand {
 }
 
 extension Endpoint {
-    /// What lets a user listen here who may not; nil if that is not a matter of the port.
+    /// The way to let a user listen here who may not; nil if the port is not the reason.
     var privilegeRemedy: String? {
         guard case .tcp(_, 1..<1024) = self else { return nil }
         return "a port below 1024 needs CAP_NET_BIND_SERVICE (systemctl edit sallyport), or "

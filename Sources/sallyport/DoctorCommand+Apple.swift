@@ -4,9 +4,9 @@ import EventLoop
 import RedisKeyStore
 import Settings
 
-/// Checks what the gateway needs of Apple's services.
+/// Checks the gateway's access to Apple's services.
 extension DoctorCommand {
-    /// Keys themselves are read with the configuration.
+    /// Checks the settings about receipts. The keys themselves are read with the configuration.
     static func receipts(_ settings: Settings, _ report: DoctorReport) {
         guard settings.receipts.renews else {
             return report.tell(.ok, "receipts", "kept, and not renewed (receipts.renew: off)")
@@ -25,7 +25,7 @@ extension DoctorCommand {
         }
     }
 
-    /// Each key is shown to each service that it will be used with.
+    /// Shows each key to each service that it will be used with.
     static func signIns(_ settings: Settings, _ report: DoctorReport) {
         guard let apple = settings.apple else { return }
         for file in apple.keys {
@@ -37,8 +37,8 @@ extension DoctorCommand {
     }
 }
 
-/// A key of the operator's, shown to one of Apple's services: with a receipt, or a device's token,
-/// that is none, so that nothing comes of it.
+/// Shows one of the operator's keys to one of Apple's services: with an invalid receipt or device
+/// token, so that the request changes nothing.
 struct AppleSignIn {
     struct Place: CustomStringConvertible {
         enum Service: String {

@@ -9,7 +9,7 @@ import SQLiteKeyStore
 import Settings
 import TLS
 
-/// `sallyport doctor`: whether what the configuration needs is there and as it should be.
+/// `sallyport doctor`: checks that everything the configuration needs is there and works.
 enum DoctorCommand {
     static let usage = """
         usage: sallyport doctor [-c FILE] [--json]
@@ -81,7 +81,8 @@ enum DoctorCommand {
         if report.hasFailures { Exit.with(.failed) }
     }
 
-    /// Programs get what is wrong with the configuration as they get everything else.
+    /// The settings. With `--json`, problems of the configuration are reported in the same form as
+    /// all others.
     private static func settings(_ path: String, _ report: DoctorReport) -> Settings {
         guard report.isJSON else { return ConfigurationFile.loadOrExit(path, warns: true).settings }
         switch ConfigurationFile.load(path) {
@@ -122,8 +123,8 @@ enum DoctorCommand {
         }
     }
 
-    /// Without the library everything works, only slower: that a library which was named cannot be
-    /// used is worth a warning.
+    /// Checks the signature library. Without it the gateway works, only slower, so a named library
+    /// that cannot be used is a warning.
     private static func signatures(
         _ settings: Settings, _ requirements: StartRequirements, _ report: DoctorReport
     ) {
@@ -145,7 +146,7 @@ enum DoctorCommand {
     ) {
         switch settings.registry {
         case .sqlite(let path):
-            // Why none can be made, or should not, has been told.
+            // The reasons why none can or should be made were reported already.
             guard File.exists(path) || requirements.isRegistryExpected else { return }
             report.check("registry") { try registry(at: path) }
         case .postgres(let postgres):
@@ -208,7 +209,7 @@ enum DoctorCommand {
         }
     }
 
-    /// The gateway runs without one.
+    /// Checks the collector, without which the gateway runs.
     private static func collector(_ settings: Settings, _ report: DoctorReport) {
         guard let otlp = settings.otlp else { return }
         for signal in OTLPCheckup.signals(of: otlp) {

@@ -1,7 +1,7 @@
 import JSON
 import RedisKeyStore
 
-/// Prints the report of `doctor`, a line for each check as it ends.
+/// Prints the report of `doctor`, one line at the end of each check.
 final class DoctorReport {
     private(set) var hasFailures = false
     let isJSON: Bool

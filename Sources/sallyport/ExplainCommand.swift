@@ -4,7 +4,7 @@ import Crypto
 import EventLoop
 import Judgement
 
-/// `sallyport explain`: what an object says and which checks it passes, offline.
+/// `sallyport explain`: shows the contents of an object and the checks that it passes, offline.
 enum ExplainCommand {
     static let usage = """
         usage: sallyport explain attestation|assertion|receipt|request|causes [OPTION...] [WHAT]
@@ -138,6 +138,6 @@ enum ExplainCommand {
         }
     }
 
-    /// Objects are a few KiB; client data may be a whole request body.
+    /// The longest file: objects are a few KiB, but client data may be a whole request body.
     static let byteCountMax = 16 * 1024 * 1024
 }

@@ -3,7 +3,8 @@ import Gateway
 import JSON
 import Settings
 
-/// `sallyport explain request`: why a request was refused, whose fault that is, and what to do.
+/// `sallyport explain request`: shows why a request was refused, whose fault that is, and what to
+/// do.
 enum ExplainRequestCommand {
     static let options = ["-c", "--config", "--log"]
 
@@ -40,7 +41,7 @@ enum ExplainRequestCommand {
         Console.print(arguments.flags.contains("--json") ? account.json : account.text)
     }
 
-    /// As the gateway makes them, and as it takes them from trusted proxies.
+    /// True for an id in the form that the gateway makes, and accepts from trusted proxies.
     private static func isRequestID(_ text: String) -> Bool {
         (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
@@ -56,7 +57,7 @@ enum ExplainRequestCommand {
         }
         let path = ConfigurationFile.path(arguments, usage: ExplainCommand.usage)
         switch ConfigurationFile.load(path) {
-        // Its warnings are for those who change it.
+        // Its warnings are for operators who change it.
         case .success(let loaded): return loaded.settings
         case .failure(let problems):
             for problem in problems.problems { Console.complain(problem.illustrated) }
@@ -68,7 +69,7 @@ enum ExplainRequestCommand {
 /// A request that was found: the members of its access line, and their source.
 struct FoundRequest {
     let members: JSONValue
-    /// In words.
+    /// The source in words.
     let source: String
 
     func text(_ name: String) -> String? { members[name]?.stringValue }

@@ -3,7 +3,7 @@ import Gateway
 import JSON
 import Settings
 
-/// `sallyport healthcheck`: whether the gateway is ready, for container engines and scripts.
+/// `sallyport healthcheck`: checks if the gateway is ready, for container engines and scripts.
 enum HealthcheckCommand {
     static let usage = """
         usage: sallyport healthcheck [-c FILE | --address ADDRESS] [--json]
@@ -43,7 +43,8 @@ enum HealthcheckCommand {
         }
     }
 
-    /// `/readyz` is answered from memory, so that only a gateway that is stuck takes longer.
+    /// The time for an answer. `/readyz` is answered from memory, so only a stuck gateway takes
+    /// longer.
     private static let timeout = Duration.seconds(5)
 
     private static func endpoint(_ arguments: Arguments) -> Endpoint {
@@ -61,13 +62,13 @@ enum HealthcheckCommand {
         case .failure(let problems):
             for problem in problems.problems { Console.complain(problem.description) }
             Exit.with(.configuration)
-        // Its warnings are for those who change it, not for a log that is written every minute.
+        // Its warnings are for operators who change it, not for a log that is written every minute.
         case .success(let loaded):
             guard let admin = loaded.settings.admin else {
                 unknown("\(path): admin is missing, and it is the listener to ask")
             }
-            // The listener for probes, where there is one, answers nothing else, and stands open to
-            // more of those who ask.
+            // The listener for probes, if there is one, answers nothing else, and more users may
+            // reach it.
             let (name, bind) =
                 admin.probes.map { ("admin.probes.bind", $0.bind) } ?? ("admin.bind", admin.bind)
             if case .tcp(_, port: 0) = bind {

@@ -5,7 +5,7 @@ import KeyStore
 import SQLiteKeyStore
 import Settings
 
-/// `sallyport keys backup`: a copy of an SQLite registry, whole, while gateways write to it.
+/// `sallyport keys backup`: makes a complete copy of an SQLite registry while gateways write to it.
 enum KeyBackupAction {
     static func run(_ arguments: Arguments, _ settings: Settings) throws {
         guard arguments.operands.count == 1, let target = arguments.operands.first else {
@@ -17,7 +17,7 @@ enum KeyBackupAction {
         let registry = try SQLiteAdministration(path: path)
         registry.author = .ofCommand()
         let bar = ProgressBar("copying", "pages", isQuiet: arguments.isQuiet)
-        // Before the registry is read: what leaves the files meanwhile is in it.
+        // Before the registry is read, which has the counters that leave the files meanwhile.
         let accepted = Stores.floorLocation(settings).map(FloorInheritance.reading)
         for loss in accepted?.losses ?? [] {
             Console.complain("sallyport: \(loss); the copy lacks counters that only it holds")
@@ -30,7 +30,7 @@ enum KeyBackupAction {
             try registry.append(
                 AuditNote(.backUp, target, outcome: "done", detail: String(counting: count, "key")))
         } catch {
-            // A copy changes nothing, and on a full disk it is what is needed most.
+            // A copy changes nothing, and is needed most on a full disk.
             Console.complain(
                 "sallyport: the copy \(target) is whole, but the audit log has no entry of it:"
                     + " \(error)"

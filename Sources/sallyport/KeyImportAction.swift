@@ -7,7 +7,7 @@ import KeyStore
 import RedisKeyStore
 import Settings
 
-/// `sallyport keys import`: JSON lines into the registry.
+/// `sallyport keys import`: writes JSON lines into the registry.
 enum KeyImportAction {
     static func run(
         _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
@@ -23,7 +23,7 @@ enum KeyImportAction {
         let byteCount = path == "-" ? nil : File.byteCount(path)
         var (readCount, addedCount, writtenCount) = (0, 0, 0)
         func showProgress() {
-            // What was read is written much later, in the order of ids.
+            // Records are written much later than they are read, in the order of ids.
             let share = Double(writtenCount) / Double(max(1, addedCount))
             bar.show(
                 writtenCount,

@@ -4,8 +4,8 @@ import JSON
 import KeyStore
 import Settings
 
-/// `sallyport keys pseudonym`, and `keys list --pseudonym`: from a key to what stands for it in the
-/// log, and back.
+/// `sallyport keys pseudonym`, and `keys list --pseudonym`: lead from a key to its name in the log,
+/// and back.
 enum KeyPseudonymAction {
     /// The audit log has it first, because the holder of a pseudonym can follow the key through the
     /// log.
@@ -28,7 +28,7 @@ enum KeyPseudonymAction {
         }
     }
 
-    /// Looks at every key that fits: nothing leads back from a pseudonym but to try.
+    /// Tries every key that the filter selects, because a pseudonym does not lead back to its key.
     static func find(
         _ registry: any RegistryAdministration, _ filter: KeyFilter, _ arguments: Arguments,
         _ settings: Settings

@@ -8,7 +8,7 @@ import Settings
 /// `sallyport keys renew`: makes receipts due again, whatever became of them before. The gateway
 /// that renews receipts sends them within seconds, at its rate.
 enum KeyRenewalAction {
-    /// Which receipts of active keys.
+    /// The selection of receipts, among those of active keys.
     private enum Selection {
         case any
         /// The receipts that were never sent.
@@ -95,7 +95,7 @@ enum KeyRenewalAction {
         }
     }
 
-    /// Page by page: gateways write in between.
+    /// Renews page by page, so that gateways can write in between.
     private static func renew(
         _ selection: Selection, _ filter: KeyFilter, _ registry: any RegistryAdministration,
         asJSON: Bool

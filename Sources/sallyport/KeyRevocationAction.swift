@@ -5,8 +5,8 @@ import KeyStore
 import RedisKeyStore
 import Settings
 
-/// `sallyport keys revoke` and `erase`: the registry first, which lasts, then the mark in Redis,
-/// which takes effect at once in every gateway.
+/// `sallyport keys revoke` and `erase`: change the registry first, which lasts, then the mark in
+/// Redis, which takes effect at once in every gateway.
 enum KeyRevocationAction {
     static func revoke(
         _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
@@ -36,7 +36,7 @@ enum KeyRevocationAction {
             asJSON: arguments.wantsJSON)
     }
 
-    /// Leaves marks in a Redis that gateways share, if there is one. Blocks.
+    /// Sets marks in a Redis that gateways share, if there is one. Blocks.
     @Sendable
     static func mark(_ keyIDs: [KeyID], _ settings: Settings) throws {
         guard case .redis(let redis) = settings.counters else { return }

@@ -5,17 +5,17 @@ import JSON
 import KeyStore
 import Settings
 
-/// `--user NAME` of `sallyport keys`: the keys that were used for a user, as the configured header
-/// named him.
+/// `--user NAME` of `sallyport keys`: the keys that were used for a user, by the name in the
+/// configured header.
 enum KeyUserAction {
-    /// Each key with what is kept of the user.
+    /// Prints each key with its data about the user.
     static func export(
         _ registry: any RegistryAdministration, _ name: String, _ settings: Settings
     ) throws {
         let users = try pseudonyms(of: name, settings)
         let known = try keys(of: users, registry)
         guard !known.isEmpty else { Exit.failed("nothing is kept about this user") }
-        // First, and without the name, which is not to be kept.
+        // First, and without the name, which must not be kept.
         try registry.append(
             AuditNote(
                 .exportUser, "", outcome: "done", detail: String(counting: known.count, "key")))
@@ -48,7 +48,7 @@ enum KeyUserAction {
                 tell(kept: keyID, asJSON: arguments.wantsJSON)
             }
         }
-        // Keys first: an erasure that was interrupted finds the rest of them again.
+        // Keys first, so that a repeated erasure finds the rest of them after an interruption.
         if !own.isEmpty { try KeyRevocationAction.erase(registry, own, arguments, settings) }
         for user in users { try registry.forget(user) }
     }

@@ -5,7 +5,7 @@ import KeyStore
 import SQLiteKeyStore
 import Settings
 
-/// `sallyport keys`: the registry by hand, also while a gateway runs.
+/// `sallyport keys`: manages the registry by hand, also while a gateway runs.
 enum KeysCommand {
     static let usage = """
         usage: sallyport keys ACTION [-c FILE] [OPTION...]
@@ -105,7 +105,7 @@ enum KeysCommand {
         }
     }
 
-    /// The operands as key ids; none, or one that is none, is a usage error.
+    /// The operands as key ids. No operand, or an invalid one, is a usage error.
     static func keyIDs(_ arguments: Arguments) -> [KeyID] {
         guard !arguments.operands.isEmpty else { Exit.usage("KEY_ID is missing\n\n\(usage)") }
         return arguments.operands.map(keyID)
@@ -158,14 +158,14 @@ enum KeysCommand {
         var output = OutputBatch()
         let filter = filter(arguments)
         let counters = AcceptedCounters(settings)
-        // Among keys that scroll by it would be in the way.
+        // The bar would be in the way among keys that scroll by.
         let bar = ProgressBar(
             "exporting", "keys", isQuiet: arguments.isQuiet || Terminal.isTerminal(1))
         // Counting them takes as long as reading them, so it is done only for a visible progress
         // bar.
         let total = bar.isShown ? try registry.counts().total(filter) : 0
         var count = 0
-        // Erased keys too: another registry must not take them again either.
+        // Including erased keys, so that another registry does not accept them again either.
         try registry.export(filter) { record in
             output.add(KeyLine.text(counters.applied(to: record)))
             count += 1
@@ -208,7 +208,7 @@ extension Arguments {
 }
 
 extension [KeyCount] {
-    /// How many keys `filter` selects.
+    /// The number of keys that `filter` selects.
     fileprivate func total(_ filter: KeyFilter) -> Int {
         self.filter { count in
             filter.appID.map { $0 == count.appID } ?? true
@@ -218,7 +218,7 @@ extension [KeyCount] {
     }
 }
 
-/// Lines for standard output, written in large pieces.
+/// Lines for standard output, which are written in large pieces.
 struct OutputBatch {
     private var text = ""
 

@@ -8,10 +8,10 @@ final class LineReader {
     private var isAtEnd = false
     private let path: String
     private let skipsOverlong: Bool
-    /// The lines that were longer than they may be, and were left out.
+    /// The number of lines that were too long and were left out.
     private(set) var overlongLineCount = 0
 
-    /// `skipsOverlong`: goes on behind a line that is longer than it may be; else that is an error.
+    /// `skipsOverlong`: continues behind a line that is too long; otherwise that is an error.
     init(_ path: String, skipsOverlong: Bool = false) throws(IOError) {
         self.path = path
         self.skipsOverlong = skipsOverlong
@@ -57,7 +57,7 @@ final class LineReader {
         }
     }
 
-    /// Reads up to the end of a line, and keeps only what is behind it.
+    /// Skips to the end of a line, and keeps only the bytes behind it.
     private func skipLine() throws(IOError) {
         overlongLineCount += 1
         while true {

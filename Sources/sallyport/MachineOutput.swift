@@ -1,7 +1,7 @@
 import Bytes
 import JSON
 
-/// `--json`: one JSON object on each line of standard output.
+/// Prints `--json` output: one JSON object on each line of standard output.
 enum MachineOutput {
     static func print(_ write: (inout JSONWriter) -> Void) { Console.print(line(write)) }
 

@@ -1,7 +1,7 @@
 import EventLoop
 
-/// How far a long command has come, on standard error, where that is a terminal. Elsewhere it
-/// writes nothing.
+/// The progress of a long command on standard error, if that is a terminal. Otherwise nothing is
+/// written.
 final class ProgressBar {
     private let isOn: Bool
     private let action: String
@@ -10,10 +10,10 @@ final class ProgressBar {
     private var drawnAt: MonotonicInstant?
     private var isDrawn = false
 
-    /// Whether there is anyone to look: what costs something only for the bar is left out else.
+    /// True if the bar is visible. Work that only the bar needs is left out otherwise.
     var isShown: Bool { isOn }
 
-    /// `action` and `unit` in words, such as importing and keys.
+    /// `action` and `unit` are words, such as importing and keys.
     init(_ action: String, _ unit: String, isQuiet: Bool) {
         self.action = action
         self.unit = unit
@@ -22,8 +22,8 @@ final class ProgressBar {
 
     deinit { clear() }
 
-    /// Draws the bar, ten times a second at most and at the end. `share`: of all, from 0 to 1; nil
-    /// if it is not known how much that is.
+    /// Draws the bar, at most ten times a second and at the end. `share`: the part that is done,
+    /// from 0 to 1; nil if it is not known.
     func show(_ count: Int, share: Double?) {
         guard isOn else { return }
         let now = MonotonicInstant.now()
@@ -38,7 +38,7 @@ final class ProgressBar {
         isDrawn = true
     }
 
-    /// Takes the bar away, for a line that is to stay or for the end.
+    /// Removes the bar, for a line that is to stay or for the end.
     func clear() {
         guard isDrawn else { return }
         write("\r\u{1B}[K")
@@ -62,10 +62,11 @@ struct ProgressLine {
     let unit: String
     let count: Int
     let share: Double?
-    /// Since the beginning.
+    /// The seconds since the beginning.
     let seconds: Double
 
-    /// At most as wide as the terminal, without its last column, in which some wrap.
+    /// The text, at most as wide as the terminal without its last column, in which some terminals
+    /// wrap.
     func text(columnCount: Int) -> String {
         let rate = seconds > 0 ? Int(Double(count) / seconds) : 0
         let words = "\(Self.grouped(count)) \(unit), \(Self.grouped(rate))/s"

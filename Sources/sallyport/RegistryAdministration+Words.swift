@@ -1,7 +1,7 @@
 import KeyStore
 
 extension RegistryAdministration {
-    /// Says which servers could not be asked, before anything is done: that may take long, or fail.
+    /// Names the servers that could not be asked, before the change, which may take long or fail.
     func warn(ofChange isChange: Bool) {
         guard !unaskedServers.isEmpty else { return }
         for server in unaskedServers { Console.complain("sallyport: registry: \(server)") }

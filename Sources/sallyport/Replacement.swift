@@ -1,15 +1,14 @@
 import EventLoop
 
-/// The program that takes over at SIGUSR2: the one that now has the name by which this one was
-/// started.
+/// The program that takes over at SIGUSR2: the one that has this program's name now.
 enum Replacement {
-    /// Why it cannot; nil if it can. Runs it, and blocks.
+    /// The reason why it cannot; nil if it can. Runs the program, and blocks.
     static func problem(configurationPath: String) -> String? {
         do throws(IOError) {
             let ending = try ChildProgram.run(
                 [program, "check", "-c", configurationPath], within: patience)
             guard ending.exitCode != 0 else { return nil }
-            // Without the excerpts that stand below errors.
+            // Without the excerpts below errors.
             let lines = ending.output.split(separator: "\n").filter { !$0.hasPrefix("  ") }
                 .joined(separator: "; ")
             return "\(program) check: exit code \(ending.exitCode): \(lines)"
@@ -19,14 +18,15 @@ enum Replacement {
     }
 
     /// Becomes that program, with the same arguments, and gives it `listeners`. Returns only if
-    /// that fails; the listeners are the caller's again then.
+    /// that fails; the listeners then belong to the caller again.
     static func start(with listeners: InheritedListeners) -> IOError {
         let variables = listeners.announce()
         defer { listeners.revoke() }
         return ChildProgram.become(CommandLine.arguments, adding: variables)
     }
 
-    /// A check reads a few files; a program that takes longer is none of ours.
+    /// The time for its check. A check reads a few files, so a program that takes longer is another
+    /// one.
     private static let patience = Duration.seconds(30)
     private static var program: String { CommandLine.arguments[0] }
 }

@@ -11,7 +11,7 @@ struct RequestAccount {
     private let missesCapture: Bool
     private let explanation: CauseExplanation?
 
-    /// `missesCapture`: `capture` is configured and has nothing of this request.
+    /// `missesCapture`: `capture` is configured and has no file of this request.
     init(
         requestID: String, _ request: FoundRequest, _ capture: CaptureReading?,
         missesCapture: Bool = false
@@ -48,7 +48,8 @@ struct RequestAccount {
         return lines.joined(separator: "\n")
     }
 
-    /// A row, whose sentences go on below each other. What has no spaces is not broken.
+    /// The lines of a row. Sentences are wrapped below each other; text without spaces is not
+    /// broken.
     private static func lines(_ name: String, _ value: String) -> [String] {
         let margin = String(repeating: " ", count: nameColumnCount)
         var lines = [name + margin.dropFirst(name.count)]
@@ -106,7 +107,7 @@ struct RequestAccount {
         parts.compactMap(\.self).joined(separator: separator)
     }
 
-    /// As docs/operations/reference.md has them.
+    /// The decisions in the words of docs/operations/reference.md.
     private static let decisions = [
         "passed": "passed: its route asks for no proof",
         "verified": "verified, and forwarded",
@@ -121,7 +122,7 @@ struct RequestAccount {
         "undecided": "undecided: the client left first",
     ]
 
-    /// Whatever a stranger has sent is for a terminal to show, not to obey.
+    /// Strangers' text with control characters made visible, so that a terminal does not obey them.
     private static func visible(_ text: String) -> String {
         text.unicodeScalars.map { scalar in
             (0x20..<0x7F).contains(scalar.value)

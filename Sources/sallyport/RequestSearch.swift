@@ -4,14 +4,14 @@ import Gateway
 import JSON
 import Settings
 
-/// Looks for a request in every place that may know it, until one does.
+/// Looks for a request in one place after another, until it is found.
 struct RequestSearch {
     let requestID: String
     let settings: Settings?
     private(set) var found: FoundRequest?
     /// The places that were searched.
     private(set) var searched: [String] = []
-    /// What could not be searched, and what to do about it.
+    /// The places that could not be searched, and what to do about it.
     private(set) var notes: [String] = []
 
     init(requestID: String, settings: Settings?) {
@@ -46,7 +46,7 @@ struct RequestSearch {
         }
     }
 
-    /// The newest first. Compressed ones are named in a note.
+    /// The rotated files, the newest first. Compressed ones are named in a note.
     private mutating func rotated(_ path: String) -> [String] {
         let names = (try? File.namesBeginning(path + ".")) ?? []
         let numbered = names.compactMap { name in
@@ -58,7 +58,7 @@ struct RequestSearch {
         return numbered.sorted { $0.number < $1.number }.map(\.name)
     }
 
-    /// `isNamed`: by the user, so that a file that cannot be read ends the command.
+    /// `isNamed`: the user has named the file, so the command ends if it cannot be read.
     mutating func lookInLog(_ path: String, isNamed: Bool) {
         do {
             let source = path == "-" ? "standard input" : path
@@ -71,7 +71,7 @@ struct RequestSearch {
         }
     }
 
-    /// A pipe that the gateway logs to is another program's to read.
+    /// The last line. A pipe that the gateway logs to is left to the program that reads it.
     private mutating func lastLine(_ path: String, mayBePipe: Bool) throws(IOError) -> JSONValue? {
         if path == "-" { return try lastLine(ofPipe: "/dev/stdin") }
         do throws(IOError) {
@@ -85,7 +85,7 @@ struct RequestSearch {
         }
     }
 
-    /// The request's line that comes last: the end of a pipe is not known before.
+    /// The request's last line, which is known only at the end of a pipe.
     private mutating func lastLine(ofPipe path: String) throws(IOError) -> JSONValue? {
         let reader = try LineReader(path, skipsOverlong: true)
         var last: JSONValue?
@@ -105,7 +105,7 @@ struct RequestSearch {
 
     // MARK: the gateway
 
-    /// The last refusals, which the admin listener tells.
+    /// Asks the admin listener, which has the last refusals.
     mutating func askGateway(_ admin: AdminSettings?) {
         guard found == nil else { return }
         guard let bind = admin?.bind else {
@@ -116,7 +116,7 @@ struct RequestSearch {
             let answer = try AdminQuestion.ask(
                 bind.socketAddress(), for: "/refusals.json?id=" + Self.percentEncoded(requestID),
                 named: bind.description, timeout: Self.timeout)
-            // Also what a gateway without this page says.
+            // A gateway without this page answers 404 too.
             if answer.status == 404 { return searched.append("the last refusals of \(bind)") }
             guard answer.status == 200, let refusal = Self.refusal(answer.body, of: requestID)
             else {
@@ -128,7 +128,8 @@ struct RequestSearch {
         }
     }
 
-    /// The page is answered from memory, so that only a gateway that is stuck takes longer.
+    /// The time for an answer. The page is answered from memory, so only a stuck gateway takes
+    /// longer.
     private static let timeout = Duration.seconds(5)
 
     private static func refusal(_ body: [UInt8], of requestID: String) -> JSONValue? {

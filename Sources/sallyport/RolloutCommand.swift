@@ -6,8 +6,8 @@ import KeyStore
 import Policy
 import Settings
 
-/// `sallyport rollout`: rollouts that move by themselves, by hand; also while gateways run, which
-/// follow within seconds.
+/// `sallyport rollout`: controls by hand the rollouts that move by themselves, also while gateways
+/// run, which follow within seconds.
 enum RolloutCommand {
     static let usage = """
         usage: sallyport rollout ACTION [-c FILE] [ROUTE]
@@ -29,7 +29,7 @@ enum RolloutCommand {
         case hold
         case resume
 
-        /// Its name in the audit log.
+        /// The action's name in the audit log.
         var audited: AuditAction {
             switch self {
             case .set, .show: .setRollout
@@ -96,7 +96,7 @@ enum RolloutCommand {
         return percent
     }
 
-    /// The rollouts that are meant: all of them where none is named.
+    /// The rollouts with that name; all of them if there is no name.
     private static func rollouts(_ name: String?, _ settings: Settings) -> [PlannedRollout] {
         let rollouts = settings.plannedRollouts
         guard let name else { return rollouts }
@@ -108,7 +108,7 @@ enum RolloutCommand {
                 + (others.isEmpty ? "" : "; rollouts that move by command: \(others)"))
     }
 
-    /// Why no command moves the share of `name`, and what to do.
+    /// The reason why no command moves the share of `name`, with what to do.
     private static func whyFixed(_ name: String, _ settings: Settings) -> String {
         let (key, percent): (String, Int)
         if let route = settings.routes.first(where: { $0.name == name }) {
@@ -133,7 +133,7 @@ enum RolloutCommand {
         _ rollouts: [PlannedRollout], _ settings: Settings, asJSON: Bool
     ) throws {
         guard !rollouts.isEmpty else {
-            // No rollout, no object.
+            // Without a rollout, no object is printed.
             return asJSON ? () : Console.print("no rollout moves by itself")
         }
         let registry = try Stores.administration(settings)
@@ -146,7 +146,8 @@ enum RolloutCommand {
         }
     }
 
-    /// Gateways write there too: what one of them has written meanwhile is changed instead.
+    /// Changes a rollout. Gateways write there too, so a state that one of them has just written is
+    /// read and changed again.
     private static func change(
         _ rollout: PlannedRollout, _ settings: Settings, _ action: AuditAction,
         _ tell: (RolloutState) -> Void, _ body: (inout RolloutState, Int64) -> Void

@@ -2,7 +2,7 @@ import HTTP
 import JSON
 import Settings
 
-/// `sallyport route`: which route a request takes, and why.
+/// `sallyport route`: shows which route a request takes, and why.
 enum RouteCommand {
     static let usage = """
         usage: sallyport route [-c FILE] METHOD URL [-H 'Name: value']... [--json]
@@ -32,7 +32,7 @@ enum RouteCommand {
         }
     }
 
-    /// What is wrong with the words, rather than with the request that they make.
+    /// The fault of the operands, rather than of the request that they describe.
     private static func fault(_ method: String, _ url: String) -> String? {
         let upper = method.uppercased()
         if method.contains("/") || knownMethods.contains(url.uppercased()) {
@@ -49,17 +49,17 @@ enum RouteCommand {
     ]
 }
 
-/// The request that is asked about.
+/// The request in question.
 struct AskedRequest {
     let method: String
-    /// In origin-form.
+    /// The target in origin-form.
     let target: String
-    /// The port that the URL names; nil if it names none.
+    /// The port in the URL; nil if it names none.
     let port: UInt16?
     let bytes: [UInt8]
     let head: RequestHead
 
-    /// Ends the process where no client could send it.
+    /// Ends the process if no client could send the request.
     init(method: String, url: String, headerLines: [String], asJSON: Bool) {
         self.method = method
         let (authority, target) = Self.split(url)
@@ -68,7 +68,7 @@ struct AskedRequest {
         var lines = headerLines.map { $0.contains(":") ? $0 : $0 + ":" }
         let hasHost = lines.contains { $0.lowercased().hasPrefix("host:") }
         if let authority, !hasHost { lines.insert("Host: \(authority)", at: 0) }
-        // Without any Host it is a request as HTTP/1.0 knows it.
+        // A request without any Host can only be one of HTTP/1.0.
         let version = authority == nil && !hasHost ? "HTTP/1.0" : "HTTP/1.1"
         let text = (["\(method) \(target) \(version)"] + lines + ["", ""]).joined(separator: "\r\n")
         let message = Array(text.utf8)
@@ -94,13 +94,13 @@ struct AskedRequest {
         self.head = head
     }
 
-    /// What follows the last colon, unless that is part of an IPv6 address.
+    /// The part after the last colon, unless that is part of an IPv6 address.
     private static func port(_ authority: String) -> UInt16? {
         guard let colon = authority.lastIndex(of: ":") else { return nil }
         return UInt16(authority[authority.index(after: colon)...])
     }
 
-    /// Authority, path and query of an absolute URL; other targets as they are.
+    /// The authority, path and query of an absolute URL; other targets unchanged.
     private static func split(_ url: String) -> (authority: String?, target: String) {
         for scheme in ["http://", "https://"] where url.lowercased().hasPrefix(scheme) {
             let rest = url.dropFirst(scheme.count)

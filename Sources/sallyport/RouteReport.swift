@@ -70,7 +70,8 @@ final class RouteReport {
         add("  refused with 400: \(code)")
     }
 
-    /// Whether the listener has the port that the URL names; nil if none is named, or it has none.
+    /// True if the listener has the port in the URL; nil if the URL names none, or the listener has
+    /// none.
     private var isAtPort: Bool? {
         guard let asked = request.port, case .tcp(_, let port) = listener.bind, port != 0 else {
             return nil
@@ -78,7 +79,8 @@ final class RouteReport {
         return asked == port
     }
 
-    /// Says what of the request is left out, and who would bring it here.
+    /// Describes the parts of the request that are ignored here, and the clients that could bring
+    /// it.
     private func describeListener() {
         if let dialect = listener.check?.dialect {
             let place =
@@ -96,7 +98,7 @@ final class RouteReport {
 
     private func examine() {
         describeListener()
-        // About the gateway itself, not about a path (RFC 9110 section 9.3.7).
+        // A target about the gateway itself, not about a path (RFC 9110 section 9.3.7).
         if request.head.targetForm == .asterisk {
             result = .own
             return add("  answered by the gateway itself: OPTIONS *")
@@ -178,7 +180,7 @@ final class RouteReport {
             scratch: &scratch)
     }
 
-    /// The peer may be any: one that is believed, where the listener believes some.
+    /// True if the listener trusts some proxies: the report assumes such a peer.
     private var trustsForwarding: Bool { !listener.trustedProxies.isEmpty }
 
     private func describe(_ route: Route) {

@@ -4,7 +4,7 @@ import KeyStore
 import SQLiteKeyStore
 import Settings
 
-/// `sallyport run`: the gateway itself.
+/// `sallyport run`: runs the gateway.
 enum RunCommand {
     static let usage = """
         usage: sallyport run [-c FILE] [--watch]
@@ -13,7 +13,7 @@ enum RunCommand {
         """
 
     static func main(_ words: [String]) {
-        // First of all: what they ask for is done once the gateway runs.
+        // First of all, so that such requests are carried out once the gateway runs.
         SignalWatch.holdRequests()
         let arguments = Arguments(
             words, options: ["-c", "--config"], flags: ["--watch"], usage: usage)
@@ -27,7 +27,8 @@ enum RunCommand {
             var inherited = try InheritedListeners.take()
             while let kept = try serve(path, inherited, watch: watch) {
                 let failure = Replacement.start(with: kept)
-                // It was there a moment ago, and took the configuration; so this one serves on.
+                // The program was there a moment ago and accepted the configuration, so this one
+                // goes on serving.
                 Console.complain("sallyport: upgrade: \(failure); still serving")
                 inherited = kept
             }
@@ -36,19 +37,20 @@ enum RunCommand {
         }
     }
 
-    /// What a start opens.
+    /// The stores and listeners that a start has opened.
     private final class Opened {
         var listeners: Listeners?
         var stores: Stores?
 
-        /// Also after a start that failed: what the last clean stop left is kept for the next.
+        /// Closes everything, also after a failed start: the state of the last clean stop is kept
+        /// for the next.
         func close() {
             stores?.close { Console.complain("sallyport: \($0.message)") }
             listeners?.closeUnserved()
         }
     }
 
-    /// Serves until it is told to stop. Returns the listeners, with everything else closed, where
+    /// Serves until it is told to stop. Returns the listeners, with everything else closed, if
     /// another program is to take over.
     private static func serve(
         _ path: String, _ inherited: InheritedListeners, watch: Bool
@@ -59,19 +61,20 @@ enum RunCommand {
         return try gateway.run(opened.stores?.life)
     }
 
-    /// Nothing of what is read here outlives the call but in the gateway, which forgets old keys
-    /// with each reload.
+    /// Makes the gateway. The keys that are read here outlive the call only in the gateway, which
+    /// forgets old keys with each reload.
     private static func gateway(
         _ path: String, _ inherited: InheritedListeners, watch: Bool, _ opened: Opened
     ) throws -> Gateway {
         let files = ConfigurationFiles()
         let settings = ConfigurationFile.loadOrExit(path, noting: files, warns: true).settings
         let supervisor = try Supervisor()
-        // Before any file is made: a start that fails for an address in use leaves nothing.
+        // Before any file is made, so that a start that fails because an address is in use leaves
+        // none.
         let listeners = try listeners(settings, inherited)
         opened.listeners = listeners
         let stores = try Stores(settings) {
-            // From here on a start is either served or undone. It may still wait for a disk, with
+            // From here on a start either succeeds or is undone. It may still wait for a disk, with
             // the counters that earlier gateways have accepted.
             SignalWatch.hold()
         }

@@ -1,6 +1,6 @@
 import EventLoop
 
-/// The command. Its words and exit codes are what operators' scripts rely on.
+/// The command. Operators' scripts rely on its words and exit codes.
 @main
 enum Sallyport {
     static func main() {

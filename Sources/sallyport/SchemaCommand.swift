@@ -1,6 +1,6 @@
 import Settings
 
-/// `sallyport schema`: what a configuration may hold, for editors or for people.
+/// `sallyport schema`: prints the form of a configuration, for editors or for people.
 enum SchemaCommand {
     private static let usage = """
         usage: sallyport schema [--reference | --example]

@@ -5,12 +5,12 @@ import Gateway
 import KeyStore
 import Settings
 
-/// A file of secret keys: read, or made beside the registry on the first start.
+/// The files of secret keys: read, or made beside the registry on the first start.
 enum SecretKeyFiles {
-    /// The secret that seals challenges. 32 bytes each; the first seals, every one opens.
+    /// The secret that seals challenges. 32 bytes each; the first seals, and every one opens.
     ///
-    /// `makesMissing`: makes the file beside the registry where there is none. A reload does not:
-    /// if it were refused, the file would stay.
+    /// `makesMissing`: makes a missing file beside the registry. A reload does not, because the
+    /// file would stay if the reload were refused.
     static func challengeKeys(
         for settings: Settings, makesMissing: Bool = true
     ) throws -> [[UInt8]] {
@@ -21,8 +21,8 @@ enum SecretKeyFiles {
         return try read(besideRegistry: registryPath + ".challenge-key", makesMissing)
     }
 
-    /// The secret behind pseudonyms. 32 bytes each; the first makes them, those of every one are
-    /// recognised. None if it is derived from the secret of challenges.
+    /// The secret of pseudonyms. 32 bytes each; the first makes them, and those of every one are
+    /// recognised. Empty if it is derived from the secret of challenges.
     static func pseudonymKeys(
         for settings: Settings, makesMissing: Bool = true
     ) throws -> [[UInt8]] {
@@ -31,7 +31,7 @@ enum SecretKeyFiles {
         return try read(besideRegistry: path, makesMissing)
     }
 
-    /// Reads the secret that seals challenges, where it is there or has to be; makes nothing.
+    /// Reads the secret that seals challenges, if it exists or must exist. Makes no file.
     static func readChallengeKeys(for settings: Settings) throws {
         if let path = settings.secrets.challengeKeyFile {
             _ = try read(path)
@@ -40,7 +40,7 @@ enum SecretKeyFiles {
         }
     }
 
-    /// Reads the file of the secret behind pseudonyms, to see that it can be read.
+    /// Reads the file of the secret of pseudonyms, to see that it can be read.
     static func readPseudonymKeys(for settings: Settings) throws {
         if let path = settings.secrets.pseudonymKeyFile {
             _ = try read(path)
@@ -53,8 +53,8 @@ enum SecretKeyFiles {
         if File.exists(path) { _ = try read(path) }
     }
 
-    /// Reads the keys for commands: none is made, which the gateway's user might not be able to
-    /// read.
+    /// Reads the keys for commands. Makes no file, because the gateway's user might not be able to
+    /// read it.
     static func pseudonyms(for settings: Settings) throws -> Pseudonyms {
         let path = settings.secrets.pseudonymKeyFile ?? pseudonymPath(settings)
         let keys = try path.map(read) ?? challengeKeys(for: settings)
@@ -94,7 +94,7 @@ enum SecretKeyFiles {
         }
     }
 
-    /// Root makes such a file most often, for itself alone.
+    /// The content of the file. If it cannot be read, root has probably made it, for itself alone.
     private static func content(_ path: String) throws -> [UInt8] {
         do throws(IOError) {
             return try File.read(path, byteCountMax: 64 * 1024)

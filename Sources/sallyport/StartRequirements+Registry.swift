@@ -2,14 +2,14 @@ import EventLoop
 import SQLiteKeyStore
 import Settings
 
-/// What endangers a registry file, though it can be used.
+/// Faults that endanger a registry file, although it can be used.
 extension StartRequirements {
     private var registryPath: String? {
         guard case .sqlite(let name) = settings.registry else { return nil }
         return File.resolved(name)
     }
 
-    /// A registry that all users may change, or put another one in the place of.
+    /// A registry that all users may change or replace.
     var openRegistry: [Fault] {
         guard let path = registryPath else { return [] }
         return File.placesOpenToChanges(path).map {
@@ -19,7 +19,7 @@ extension StartRequirements {
         }
     }
 
-    /// A registry that has another name, with which no gateway starts.
+    /// A registry that has another name; no gateway starts with one.
     func secondNames() -> [Fault] {
         guard let path = registryPath, SQLiteAdministration.hasOtherName(path: path) else {
             return []

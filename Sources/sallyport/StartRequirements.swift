@@ -9,14 +9,14 @@ struct StartRequirements {
     struct Fault {
         let setting: String
         let text: String
-        /// Whether no other machine or user could make it right.
+        /// True if the fault would be the same on any other machine and for any other user.
         var isCertain = false
     }
 
     let settings: Settings
 
-    /// Keys and passwords that cannot be read: what is wrong with them does not depend on who looks
-    /// from where.
+    /// Keys and passwords that cannot be read. Their faults do not depend on the user or the
+    /// machine.
     func keyFaults() -> [Fault] {
         var faults: [Fault] = []
         func check(_ setting: String, _ read: () throws -> Void) {
@@ -29,7 +29,7 @@ struct StartRequirements {
             try SecretKeyFiles.readPseudonymKeys(for: settings)
         }
         check("registry.password_file") {
-            // A connection reads it, and so the reader of the settings does not.
+            // Each connection reads it, so the reader of the settings does not.
             guard case .postgres(let postgres) = settings.registry,
                 let path = postgres.passwordFile
             else { return }
@@ -38,7 +38,7 @@ struct StartRequirements {
         return faults
     }
 
-    /// Places that are not there, or that this user may not write to.
+    /// Places that do not exist, or that this user may not write to.
     func placeFaults() -> [Fault] {
         var faults: [Fault] = []
         if case .sqlite(let path) = settings.registry { faults += registryFaults(path) }
@@ -58,7 +58,7 @@ struct StartRequirements {
         }
         let directory = settings.limits.temporaryDirectory
         do throws(IOError) {
-            // Without a name, and gone with the value.
+            // A file without a name, which disappears with the value.
             _ = try TemporaryFile(directory: directory)
             faults += roomFaults("limits.temporary_directory", directory)
         } catch {
@@ -94,7 +94,7 @@ struct StartRequirements {
         ]
     }
 
-    /// The fault of a disk that takes nothing more, or next to nothing.
+    /// The fault of a full or nearly full disk.
     private func roomFaults(_ setting: String, _ directory: String) -> [Fault] {
         guard let room = File.room(at: directory) else { return [] }
         let text: String
@@ -108,11 +108,11 @@ struct StartRequirements {
         return [Fault(setting: setting, text: "there is no room in \(directory): \(text)")]
     }
 
-    /// The log of SQLite alone grows to 4 MiB: with less than a quarter of it the first enrolments
-    /// fail.
+    /// The least free space. The log of SQLite alone grows to 4 MiB; with less than a quarter of it
+    /// the first enrolments fail.
     private static let roomByteCountMin = UInt64(1 << 20)
 
-    /// The directory is made if it is missing.
+    /// The faults of the directory of captures, which is made if it is missing.
     private func captureFaults(_ path: String) -> [Fault] {
         let problem: String
         if !File.exists(path) {
@@ -132,7 +132,7 @@ struct StartRequirements {
     }
 
     private func registryFaults(_ name: String) -> [Fault] {
-        // What belongs to it lies beside the file itself, which may have a link for its name.
+        // Its files lie beside the file itself, to which the name may be a link.
         let path = File.resolved(name)
         let faults = faults("registry", path)
         guard faults.isEmpty else { return faults }
@@ -140,7 +140,7 @@ struct StartRequirements {
         // SQLite's log and the gateway's own files lie beside it.
         let faultsBeside = directoryFaults("registry", directory)
         guard faultsBeside.isEmpty else { return faultsBeside }
-        // Left behind by another user, who ran the gateway or a command once.
+        // Another user, who once ran the gateway or a command, may have left these behind.
         for suffix in ["-wal", "-shm", ".lock", ".owner", ".counters"]
         where File.exists(path + suffix) {
             let faults = self.faults("registry", path + suffix)
@@ -154,8 +154,7 @@ struct StartRequirements {
         ]
     }
 
-    /// What is gone though it was there: a start would make an empty registry in its place, which
-    /// knows no key.
+    /// Lost files: a start would make an empty registry in their place, which knows no key.
     func losses() -> [Fault] {
         guard case .sqlite(let path) = settings.registry, !File.exists(path),
             registryFaults(path).isEmpty,
@@ -169,13 +168,13 @@ struct StartRequirements {
         ]
     }
 
-    /// Whether a registry that is not there will be made by the start, as is usual.
+    /// True if the start will make the missing registry, which is usual for a first start.
     var isRegistryExpected: Bool {
         guard case .sqlite(let path) = settings.registry else { return true }
         return registryFaults(path).isEmpty && losses().isEmpty
     }
 
-    /// As SQLite sees it: to it a file of one byte is empty.
+    /// True if the file is not empty from SQLite's view: a file of one byte is empty to it.
     private static func holdsBytes(_ path: String) -> Bool {
         do throws(IOError) {
             _ = try File.read(path, byteCountMax: 1)
@@ -185,8 +184,8 @@ struct StartRequirements {
         }
     }
 
-    /// Files with secrets that all users of the machine may read or change, the configuration at
-    /// `configurationPath` among them where it holds a password in clear text.
+    /// Files with secrets that all users of the machine may read or change. The configuration at
+    /// `configurationPath` is among them if it holds a password in clear text.
     func openSecrets(configurationPath: String) -> [Fault] {
         var faults = settings.secretFiles.filter { File.isOpenToOthers($0.path) }.map { file in
             Fault(
@@ -204,14 +203,14 @@ struct StartRequirements {
         return faults
     }
 
-    /// The library that is named, if it is wanted.
+    /// The path of the named library, if it is used.
     private var libraryPath: String? { settings.crypto.batches ? settings.crypto.library : nil }
 
-    /// Whether all users may replace what would be loaded.
+    /// True if all users may replace the code that would be loaded.
     var isLibraryOpen: Bool { !openLibraries.isEmpty }
 
-    /// A library that all users may replace, or another one that it needs: their code runs in the
-    /// gateway.
+    /// Libraries that all users may replace: the named one, or another one that it needs. Their
+    /// code runs in the gateway.
     private var openLibraries: [Fault] {
         guard let path = libraryPath else { return [] }
         var places: [String] = []
@@ -236,7 +235,8 @@ struct StartRequirements {
         ]
     }
 
-    /// Passwords may have come from the environment or from another file.
+    /// True if the configuration holds a password. It may also have come from the environment or
+    /// from another file.
     private func holdsPassword(_ path: String) -> Bool {
         guard let bytes = try? File.read(path, byteCountMax: ConfigurationFile.byteCountMax) else {
             return false

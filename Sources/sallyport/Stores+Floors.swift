@@ -3,8 +3,8 @@ import KeyStore
 import Settings
 
 extension Stores {
-    /// The places of the files of accepted counters; nil for a registry that is no file, beside
-    /// which there is no place for any.
+    /// The places of the files of accepted counters. Nil for a registry that is no file, because
+    /// there is no place beside it.
     static func floorLocation(_ settings: Settings) -> FloorLocation? {
         guard case .sqlite(let path) = settings.registry else { return nil }
         let directory: FloorLocation.Directory =
@@ -16,8 +16,8 @@ extension Stores {
         return FloorLocation(registryPath: path, directory: directory)
     }
 
-    /// With what earlier gateways have accepted beside this registry, however they ended. `holds`:
-    /// whether the counter store goes on with a key.
+    /// The floors, with the counters that earlier gateways have accepted beside this registry,
+    /// however they ended. `holds`: true if the counter store goes on with a key.
     static func floors(_ settings: Settings, holds: (KeyID) -> Bool) -> FloorTable {
         let table = FloorTable(
             lifeMilliseconds: floorLife(settings), at: floorLocation(settings))

@@ -8,7 +8,7 @@ import PostgresKeyStore
 import SQLiteKeyStore
 import Settings
 
-/// The stores that a configuration names, opened; closed cleanly at the end.
+/// The open stores of a configuration, which are closed cleanly at the end.
 final class Stores {
     let registry: any Registry
     let counters: CounterAccess
@@ -18,7 +18,7 @@ final class Stores {
     private let opening: [StoreLife.News]
     private var isClosed = false
 
-    /// A box: what is owned once cannot stand in an optional of a class that is taken apart.
+    /// A box, because a value that cannot be copied cannot be taken out of an optional of a class.
     private final class Ownership {
         let value: EmbeddedOwnership
 
@@ -28,8 +28,8 @@ final class Stores {
     }
 
     /// `whenOpen` is called when the registry is open, before the state of the last clean stop is
-    /// taken out of it: a process that is killed from then on has lost that state, until
-    /// ``close()``.
+    /// taken out of it. If the process is killed after that and before ``close(tell:)``, that state
+    /// is lost.
     init(_ settings: Settings, whenOpen: () -> Void) throws {
         let registry = try Self.registry(settings)
         self.registry = registry
@@ -47,7 +47,7 @@ final class Stores {
             floors = Self.floors(settings, holds: { _ in false })
             return
         }
-        // Beside a database there is no place for them: each start has another incarnation.
+        // A database has no place for them, so each start has another incarnation.
         guard case .sqlite(let path) = settings.registry else {
             ownership = nil
             opening = []
@@ -92,8 +92,8 @@ final class Stores {
         }
     }
 
-    /// The registry by hand. `createsIfMissing`: makes it where there is none. `author`: who
-    /// changes something; nil where it is only read.
+    /// The administration of the registry. `createsIfMissing`: makes a missing one. `author`: the
+    /// author of changes; nil for reading only.
     static func administration(
         _ settings: Settings, createsIfMissing: Bool = false, by author: AuditAuthor? = nil
     ) throws -> any RegistryAdministration {
@@ -103,7 +103,7 @@ final class Stores {
         return registry
     }
 
-    /// The registry by hand, where nothing else of the settings is known.
+    /// The administration of the registry, for callers that know nothing else of the settings.
     static func administration(
         _ settings: RegistrySettings, createsIfMissing: Bool = false
     ) throws -> any RegistryAdministration {
@@ -117,7 +117,7 @@ final class Stores {
         }
     }
 
-    /// Enters in the audit log that the registry is a copy that `keys backup` made, once.
+    /// Notes in the audit log, once, that the registry is a copy that `keys backup` made.
     private static func noteRestore(_ settings: Settings) {
         guard case .sqlite(let path) = settings.registry else { return }
         do {
@@ -125,7 +125,7 @@ final class Stores {
             registry.author = .ofGateway()
             try registry.noteRestore()
         } catch {
-            // The keys are there: no reason not to serve.
+            // The keys are there, so this is no reason not to serve.
             Console.complain("sallyport: audit log: \(error)")
         }
     }
@@ -134,16 +134,16 @@ final class Stores {
         var options = EmbeddedCounters.Options()
         options.challengeLifeMilliseconds =
             Int(settings.challenge.timeToLive.components.seconds) * 1000
-        // They are remembered for longer where challenges live longer.
+        // Counters are remembered for longer if challenges live longer.
         let usual = EmbeddedCounters.Options().challengeLifeMilliseconds
         let times = max(1, options.challengeLifeMilliseconds / usual)
         options.spentCountPerKeyMax *= times
-        // A reload may widen a window to the widest there is.
+        // For the widest window, because a reload may widen one.
         options.windowSizeMax = ReplayPolicy.windowSizeMax
         return options
     }
 
-    /// For the gateway that uses them.
+    /// The messages about the stores, for the gateway that uses them.
     var life: StoreLife {
         StoreLife(opening: opening) { [unowned self] tell in close(tell: tell) }
     }
@@ -175,13 +175,13 @@ final class Stores {
         ]
     }
 
-    /// After the last request: what the embedded counters know is kept for the next start. `tell`
-    /// gets what the operator should know of it. A second call does nothing.
+    /// Keeps the state of the embedded counters for the next start. To be called after the last
+    /// request. `tell` is called with messages for the operator. A second call does nothing.
     func close(tell: (StoreLife.News) -> Void) {
         guard !isClosed else { return }
         isClosed = true
         let state = embeddedCounters?.snapshot(nowMilliseconds: Self.monotonicMilliseconds)
-        // What is kept nowhere else: the registry does what it was asked before it ends.
+        // These floors are kept nowhere else. The registry completes its operations before it ends.
         if ownership == nil { floors.settleAll(now: Self.monotonicMilliseconds) }
         floors.raise(in: registry, isWhole: true, now: Self.monotonicMilliseconds)
         registry.close()

@@ -2,8 +2,8 @@ import EventLoop
 
 /// Text for people at a terminal.
 enum TerminalText {
-    /// `text` on one line, with whatever could move the cursor, or the order of letters, as its
-    /// code point.
+    /// `text` on one line. Characters that could move the cursor, or change the order of letters,
+    /// are shown as their code points.
     static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {
@@ -17,13 +17,13 @@ enum TerminalText {
         return escaped
     }
 
-    /// Whether what is written there may have colours (https://no-color.org).
+    /// True if text on that descriptor may have colours (https://no-color.org).
     static func hasColours(_ descriptor: Int32) -> Bool {
         let isUnwanted = HostSystem.environment("NO_COLOR").map { !$0.isEmpty } ?? false
         return !isUnwanted && !isDumb && Terminal.isTerminal(descriptor)
     }
 
-    /// Whether the terminal knows no sequences at all.
+    /// True if the terminal knows no control sequences.
     static var isDumb: Bool {
         ["", "dumb"].contains(HostSystem.environment("TERM") ?? "")
     }

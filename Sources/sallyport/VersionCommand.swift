@@ -1,6 +1,6 @@
 import JSON
 
-/// `sallyport version`: which program this is.
+/// `sallyport version`: prints the program's version.
 enum VersionCommand {
     static let usage = """
         usage: sallyport version [--json]

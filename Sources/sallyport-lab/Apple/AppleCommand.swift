@@ -5,7 +5,7 @@ import Crypto
 import EventLoop
 import TLS
 
-/// `sallyport-lab apple`: a stand-in for Apple's services over TLS, on this machine.
+/// `sallyport-lab apple`: runs a stand-in for Apple's services over TLS, on this machine.
 enum AppleCommand {
     private static let usage = """
         usage: sallyport-lab apple --directory DIR [--keys TEAM:KEY,...] [--ports P,D,C]
@@ -105,7 +105,7 @@ enum AppleCommand {
         withExtendedLifetime([production, development, control]) { loop.run() }
     }
 
-    /// Three, or zeros.
+    /// The three ports; zeros for free ones.
     private static func ports(_ options: LabOptions) throws -> [UInt16] {
         guard let text = options.value("--ports") else { return [0, 0, 0] }
         let ports = text.split(separator: ",").compactMap { UInt16($0) }
@@ -116,7 +116,7 @@ enum AppleCommand {
     }
 }
 
-/// The time of a stand-in: this machine's, and an offset that a test may change.
+/// The time of a stand-in: this machine's, plus an offset that a test may change.
 final class StandInClock {
     var offset: Int64 = 0
 

@@ -6,8 +6,8 @@ import EventLoop
 import JSON
 import TLS
 
-/// The files of a stand-in for Apple's services: made where they are missing, kept if they are
-/// there, so that it can be started again as the same one.
+/// The files of a stand-in for Apple's services. Missing ones are made and existing ones kept, so
+/// that it can be started again as the same one.
 struct AppleDirectory {
     let apple: SimulatedApple
     /// The secret that device tokens are sealed with.
@@ -41,7 +41,7 @@ struct AppleDirectory {
 
     private func keyPath(_ keyID: String) -> String { "\(path)/AuthKey_\(keyID).p8" }
 
-    /// A certificate for this machine, by an authority that `tls-ca.pem` names.
+    /// A certificate for this machine, by the authority in `tls-ca.pem`.
     func tlsIdentity() throws -> TLSIdentity {
         let keyPath = path + "/tls-ca.key"
         if !File.exists(keyPath) { try LabFile.write(keyPath, try P256PrivateKey.generate().pem()) }
@@ -64,7 +64,7 @@ struct AppleDirectory {
         return try TLSIdentity(certificatePEM: try certificate.pem(), keyPEM: try key.pem())
     }
 
-    /// RFC 5280 section 4.2.1.6: localhost and 127.0.0.1.
+    /// The names localhost and 127.0.0.1 (RFC 5280 section 4.2.1.6).
     private static let subjectNames: CertificateExtension = {
         let name: [UInt8] = [0x82, 9] + Array("localhost".utf8)
         let address: [UInt8] = [0x87, 4, 127, 0, 0, 1]
@@ -73,7 +73,7 @@ struct AppleDirectory {
             oid: "2.5.29.17", value: [0x30, UInt8(contents.count)] + contents)
     }()
 
-    /// The section that makes a gateway ask this stand-in.
+    /// Writes the section of a configuration that makes a gateway ask this stand-in.
     func writeSettings(
         keys: [SignInKey], production: UInt16, development: UInt16,
         authorization: AppleStandIn.Authorization

@@ -3,7 +3,7 @@ import AppAttestTesting
 import Bytes
 import JSON
 
-/// The orders that a stand-in for Apple's services takes.
+/// The commands that a stand-in for Apple's services accepts.
 struct StandInControl {
     let standIn: AppleStandIn
     let clock: StandInClock

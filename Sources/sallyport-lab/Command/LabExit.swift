@@ -1,13 +1,13 @@
 import EventLoop
 import Glibc
 
-/// The ends of the command.
+/// The ways in which the command ends.
 enum LabExit {
     static func usage(_ message: String) -> Never { end(2, message) }
 
     static func failed(_ message: String) -> Never { end(1, "sallyport-lab: \(message)") }
 
-    /// Success, with what was printed written out.
+    /// Success, after everything printed was written.
     static func ok() -> Never { exit(0) }
 
     private static func end(_ code: Int32, _ message: String) -> Never {
@@ -16,7 +16,7 @@ enum LabExit {
     }
 }
 
-/// Why a command of the lab could not do what it was asked.
+/// The reason why a command of the lab failed.
 struct LabError: Error, CustomStringConvertible {
     let description: String
 

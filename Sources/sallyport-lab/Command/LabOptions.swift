@@ -51,7 +51,7 @@ struct LabOptions {
         return number
     }
 
-    /// One of a closed set of names, or `fallback`.
+    /// The value of an option with a closed set of names, or `fallback`.
     func choice<Choice>(
         _ name: String, or fallback: Choice
     ) -> Choice where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {

@@ -1,10 +1,10 @@
 import EventLoop
 
-/// `sallyport-lab ports`: for scripts that start servers.
+/// `sallyport-lab ports`: finds free ports for scripts that start servers.
 enum PortsCommand {
     private static let usage = "usage: sallyport-lab ports COUNT"
-    /// Below the kernel's range for outgoing connections, so that none of those takes the port
-    /// before its server does.
+    /// The ports to choose from. They are below the kernel's range for outgoing connections, so
+    /// that none of those takes a port before its server does.
     private static let candidates: ClosedRange<UInt16> = 12_000...31_999
 
     static func run(_ words: [String]) throws {

@@ -1,7 +1,7 @@
 import AppAttestTesting
 import EventLoop
 
-/// `sallyport-lab demo`: the device's side of `make demo`, and its table.
+/// `sallyport-lab demo`: plays the device in `make demo`, and prints its table.
 enum DemoCommand {
     private static let usage = """
         usage: sallyport-lab demo --gateway HOST:PORT --apple FILE --app APP_ID

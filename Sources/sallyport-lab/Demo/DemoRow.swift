@@ -1,20 +1,21 @@
-/// One request of the demo: what was sent, what must come of it, and what did.
+/// One request of the demo, with the expected and the actual outcome.
 struct DemoRow {
     /// The form in which a request must have reached the upstream.
     enum Arrival: Hashable {
         case nothing
-        /// The request, with the gateway's word that it was verified, and what its proof is worth.
+        /// The request, with the gateway's statement that it was verified, and the tier of its
+        /// proof.
         case verified(tier: String = "attested")
-        /// The request, with the gateway's word that nothing was proved.
+        /// The request, with the gateway's statement that nothing was proved.
         case unverified
-        /// The request, without any word on who sent it.
+        /// The request, without any statement about its sender.
         case unmarked
     }
 
     /// The expected outcome of a request.
     struct Outcome: Hashable {
         var status = 200
-        /// The code of a refusal, or what the response advises an app to do.
+        /// The code of a refusal, or the advice to the app in a response.
         var code = "-"
         var arrival = Arrival.nothing
 

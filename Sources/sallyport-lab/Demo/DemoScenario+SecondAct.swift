@@ -1,7 +1,7 @@
 import AppAttestTesting
 import Bytes
 
-/// The second act: what else a proof may be, and what else may be asked of one.
+/// The second act: other kinds of proof, and other demands.
 extension DemoScenario {
     mutating func playSecondAct() throws {
         try exchangeForToken()
@@ -83,7 +83,7 @@ extension DemoScenario {
         try send("an assertion, only observed", try signed(old), .arrived(.verified()))
     }
 
-    /// Enrolment that is no row of its own.
+    /// Enrols a device without a row in the table.
     private func enrol(_ device: SimulatedDevice) throws {
         let challenge = try client.attestationChallenge(for: device)
         let answer = try client.send(

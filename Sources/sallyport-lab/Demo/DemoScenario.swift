@@ -8,7 +8,7 @@ struct DemoScenario {
     let device: SimulatedDevice
     /// A token of another device, for DeviceCheck.
     let deviceToken: String
-    /// `challenge.ttl` of the gateway's configuration.
+    /// The gateway's setting `challenge.ttl`.
     let challengeLife: Duration
     private(set) var rows: [DemoRow] = []
 
@@ -122,7 +122,7 @@ struct DemoScenario {
         loop.run()
     }
 
-    /// Sends a request and notes what came of it.
+    /// Sends a request and notes the outcome.
     @discardableResult
     mutating func send(
         _ title: String, _ request: HTTPRequest, _ expected: DemoRow.Outcome = .accepted

@@ -1,4 +1,4 @@
-/// The demo's rows as a person reads them.
+/// The demo's rows as a table for people.
 struct DemoTable {
     private let rows: [(cells: [String], isExpected: Bool)]
 
@@ -6,7 +6,7 @@ struct DemoTable {
         "", "what was sent", "request", "status", "code", "nginx saw the request",
     ]
 
-    /// `first`: the number of the first row, as the upstream knows it.
+    /// `first`: the number of the first row in the upstream's log.
     init(rows: ArraySlice<DemoRow>, first: Int, log: UpstreamLog) {
         self.rows = rows.enumerated().map { index, row in
             let seen = log[first + index]

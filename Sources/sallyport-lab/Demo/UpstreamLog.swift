@@ -1,17 +1,17 @@
 import EventLoop
 
-/// A request as the upstream logged it; `-` where a field was absent.
+/// A request in the upstream's log; `-` for an absent field.
 struct SeenRequest {
     let request: String
-    /// `X-Attest-Result`.
+    /// The value of `X-Attest-Result`.
     let result: String
-    /// `X-Attest-Tier`.
+    /// The value of `X-Attest-Tier`.
     let tier: String
-    /// `X-Attest-Key`.
+    /// The value of `X-Attest-Key`.
     let key: String
 }
 
-/// The log of nginx, by row of the demo: `ROW METHOD URI RESULT TIER KEY`.
+/// The log of nginx, by rows of the demo: `ROW METHOD URI RESULT TIER KEY`.
 struct UpstreamLog {
     private var requests: [Int: SeenRequest] = [:]
 

@@ -5,10 +5,10 @@ import Crypto
 import EventLoop
 import JSON
 
-/// A simulated device's way to a gateway: what an app's own code does over `URLSession`.
+/// A simulated device's connection to a gateway: does what an app does with `URLSession`.
 struct DeviceClient {
     let connection: HTTPConnection
-    /// `endpoints.base`.
+    /// The gateway's setting `endpoints.base`.
     let base: String
 
     init(_ address: SocketAddress, base: String = "/") throws {
@@ -58,14 +58,14 @@ struct DeviceClient {
     func send(_ request: HTTPRequest) throws -> HTTPAnswer { try connection.exchange(request) }
 }
 
-/// Which bytes a request's assertion signs.
+/// The bytes that a request's assertion signs.
 enum RequestShape: String, CaseIterable {
     case header
     case body
 }
 
 extension SimulatedDevice {
-    /// Adds to a request what proves it. The path is signed without its query, as apps do.
+    /// Adds the proof to a request. The path is signed without its query, as in apps.
     func signing(
         _ request: HTTPRequest, challenge: String, shape: RequestShape = .header,
         keyIDPlace: KeyIDPlace = .header, names: RequestHeaderNames = RequestHeaderNames(),

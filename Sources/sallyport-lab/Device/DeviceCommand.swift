@@ -3,7 +3,7 @@ import AppAttestTesting
 import Crypto
 import EventLoop
 
-/// `sallyport-lab device`: one simulated device in a file.
+/// `sallyport-lab device`: manages one simulated device in a file.
 enum DeviceCommand {
     private static let usage = """
         usage: sallyport-lab device new --state FILE --app APP_ID [--environment E] [--system S]

@@ -1,7 +1,7 @@
 import AppAttestTesting
 import JSON
 
-/// A simulated device as it lies in a file, with the challenge that its last answer brought.
+/// A simulated device in a file, with the challenge of the last answer.
 struct DeviceState {
     private let path: String
     let device: SimulatedDevice
@@ -20,7 +20,7 @@ struct DeviceState {
         nextChallenge = file["next_challenge"]?.stringValue
     }
 
-    /// Saved after each signature: a counter is never used twice.
+    /// Saves the state. It is saved after each signature, so that no counter is used twice.
     func save() throws {
         var members = ["device": try device.state()]
         if let nextChallenge { members["next_challenge"] = .string(nextChallenge) }

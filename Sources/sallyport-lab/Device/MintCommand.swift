@@ -4,7 +4,7 @@ import Bytes
 import Crypto
 import EventLoop
 
-/// `sallyport-lab mint`: single objects in files, for `sallyport explain` and outside checks.
+/// `sallyport-lab mint`: makes single objects in files, for `sallyport explain` and outside checks.
 enum MintCommand {
     private static let usage = """
         usage: sallyport-lab mint attestation --apple FILE --device FILE --out FILE [--at SECONDS]
@@ -56,7 +56,8 @@ enum MintCommand {
         Int64(options.count("--at", or: Int(WallClock.now().seconds)))
     }
 
-    /// SHA-256 of a file's bytes, of nothing if none is named; or the hash that is given itself.
+    /// The SHA-256 of a file's bytes, or of no bytes if no file is named; or the hash that is given
+    /// itself.
     private static func hash(_ options: LabOptions, _ name: String) throws -> [UInt8] {
         if let hex = options.value("--client-data-hash") {
             guard let hash = Hex.decode(hex), hash.count == 32 else {

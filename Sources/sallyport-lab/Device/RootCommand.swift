@@ -2,7 +2,7 @@ import AppAttestTesting
 import Crypto
 import EventLoop
 
-/// `sallyport-lab root`: a stand-in for Apple, whose root a gateway under test may trust.
+/// `sallyport-lab root`: makes a stand-in for Apple, whose root a gateway under test may trust.
 enum RootCommand {
     private static let usage = """
         usage: sallyport-lab root --state FILE [--pem FILE] [--intermediate-pem FILE]

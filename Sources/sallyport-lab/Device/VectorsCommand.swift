@@ -2,8 +2,8 @@ import AppAttestTesting
 import Bytes
 import JSON
 
-/// `sallyport-lab vectors`: signed requests for tests of clients and verifiers, with the verdict
-/// that each has to get.
+/// `sallyport-lab vectors`: makes signed requests for tests of clients and verifiers, with the
+/// expected verdict for each.
 enum VectorsCommand {
     private static let usage = """
         usage: sallyport-lab vectors [--out FILE]
@@ -21,7 +21,7 @@ enum VectorsCommand {
         }
     }
 
-    /// One line for each member, so that differences can be read.
+    /// The text with one line for each member, so that differences can be read.
     private static func text(of value: JSONValue, _ indent: String = "") -> String {
         let inner = indent + "  "
         let lines: [String]

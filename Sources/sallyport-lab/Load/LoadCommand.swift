@@ -1,6 +1,6 @@
 import EventLoop
 
-/// `sallyport-lab load`: as many requests as a server answers, on one core.
+/// `sallyport-lab load`: sends as many requests as a server answers, on one core.
 enum LoadCommand {
     private static let usage = """
         usage: sallyport-lab load --gateway HOST:PORT [OPTION...]

@@ -3,7 +3,7 @@ import Bytes
 import EventLoop
 import HTTP
 
-/// One client of a measurement: sends when its run says so, awaits the answer, makes the next
+/// One client of a measurement: sends when its run says so, awaits the answer, and makes the next
 /// request.
 final class LoadConnection: ReadinessHandler {
     private static let limits = HeadLimits(
@@ -15,13 +15,14 @@ final class LoadConnection: ReadinessHandler {
     private var challenges: [[UInt8]?]
     private var deviceIndex = 0
     private var isFetchingChallenge = false
-    /// Requests that were signed ahead, one behind the other, and how long each is.
+    /// Requests that were signed ahead, one behind another, with their lengths.
     private var stock = ByteBuffer()
     private var stockByteCounts: [Int] = []
     private var nextInStock = 0
-    /// It has signed ahead what it was to. One that is lost and opened anew still has it.
+    /// True once it has signed its requests ahead. A connection that is lost and opened anew still
+    /// has them.
     private(set) var isStocked = false
-    /// The request under way was signed ahead.
+    /// True if the request under way was signed ahead.
     private var isFromStock = false
 
     private var descriptor: Int32 = -1
@@ -30,9 +31,9 @@ final class LoadConnection: ReadinessHandler {
     private var output = ByteBuffer()
     private var input = ByteBuffer()
     private var head = ResponseHead()
-    /// When the request under way was due; nil while none is.
+    /// The time at which the request under way was due; nil without one.
     private(set) var dueAt: MonotonicInstant?
-    /// The bytes of every request if nothing is signed.
+    /// The bytes of every request, if nothing is signed.
     private let plainRequest: [UInt8]
 
     init(run: LoadRun, devices: [SimulatedDevice]) {
@@ -133,7 +134,7 @@ final class LoadConnection: ReadinessHandler {
     }
 
     /// Signs one request ahead if there is a challenge for it. True once there are `count`; until
-    /// then the connection becomes idle again.
+    /// then the connection is put back among the idle ones.
     func stocks(_ count: Int) -> Bool {
         if let challenge = challenges[deviceIndex] {
             let before = stock.count
@@ -146,7 +147,7 @@ final class LoadConnection: ReadinessHandler {
         return isStocked
     }
 
-    /// Sends the request that is ready.
+    /// Sends the prepared request.
     func send(dueAt instant: MonotonicInstant) {
         dueAt = instant
         flush()
@@ -240,7 +241,7 @@ final class LoadConnection: ReadinessHandler {
     }
 
     private func takeNextChallenge() {
-        // A request that was signed ahead is another device's than whose turn it is.
+        // A request that was signed ahead may belong to another device than the next in turn.
         guard !devices.isEmpty, !isFromStock else { return }
         takeTurn(leaving: Self.challenge(in: input.readable, head))
     }

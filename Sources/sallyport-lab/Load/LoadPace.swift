@@ -1,9 +1,9 @@
 import EventLoop
 
-/// An open loop: requests that become due by the clock, whatever became of those before.
+/// An open loop: requests become due by the clock, whatever happened to earlier ones.
 ///
-/// A server that falls behind is not spared the requests of that time, and no latency hides in a
-/// queue here, because each one counts from when its request was due.
+/// A server that falls behind gets the requests of that time all the same, and no latency hides in
+/// a queue here, because each counts from the time at which its request was due.
 struct LoadPace {
     private let startedAt: MonotonicInstant
     private let rate: UInt64
@@ -15,15 +15,15 @@ struct LoadPace {
         startedAt = start
     }
 
-    /// When the next request is due.
+    /// The time at which the next request is due.
     var next: MonotonicInstant {
         startedAt.advanced(byNanoseconds: count &* 1_000_000_000 / rate)
     }
 
-    /// The next request is sent.
+    /// Counts the next request as sent.
     mutating func take() { count += 1 }
 
-    /// Requests that are due and not sent.
+    /// The number of requests that are due but not sent.
     func lateCount(at now: MonotonicInstant) -> Int {
         let due = now.nanoseconds(since: startedAt) / 1000 &* rate / 1_000_000
         return Int(due > count ? due - count : 0)

@@ -11,36 +11,37 @@ struct LoadPlan {
     let method: String
     let path: String
     let body: [UInt8]
-    /// The signing, or nil for unsigned requests.
+    /// The signing; nil for unsigned requests.
     let signing: Signing?
-    /// Requests a second that are sent whether or not earlier ones are answered; nil where each
-    /// connection waits for its answer and sends at once.
+    /// The number of requests a second that are sent whether or not earlier ones are answered. Nil
+    /// if each connection waits for its answer and then sends at once.
     let rate: Int?
-    /// How long after the measured time answers are awaited to what was due in it, at a fixed rate.
+    /// The time after the measurement for which answers to its requests are awaited, at a fixed
+    /// rate.
     let wait: Duration
-    /// The server whose processor time is measured, where it runs here.
+    /// The server whose processor time is measured, if it runs on this machine.
     let processID: Int?
 
     struct Signing {
         let keys: SeededKeys
         let deviceCount: Int
         let appID: String
-        /// The first counter of every device: above those of the run before.
+        /// The first counter of every device, above those of the run before.
         let firstCounter: UInt32
-        /// `endpoints.base`.
+        /// The gateway's setting `endpoints.base`.
         let base: String
     }
 
-    /// How many requests each connection signs before any is sent: at a fixed rate all of them, and
-    /// a few more, because connections do not take turns exactly. The load generator would sign
-    /// while answers lie unread, and that would count as time that the server took.
+    /// The number of requests that each connection signs before any is sent: at a fixed rate all of
+    /// them, and a few more, because connections do not take turns exactly. Otherwise the load
+    /// generator would sign while answers wait unread, and that would count as time of the server.
     var stockPerConnection: Int {
         guard let rate, signing != nil else { return 0 }
         let seconds = Int((warmUp + duration).components.seconds)
         return rate * seconds / connectionCount * 5 / 4 + 8
     }
 
-    /// Devices of connection `index`: each belongs to one connection, as in life.
+    /// The devices of connection `index`. Each belongs to one connection, as real ones do.
     func devices(ofConnection index: Int) throws -> [SimulatedDevice] {
         guard let signing else { return [] }
         return try stride(from: index, to: signing.deviceCount, by: connectionCount).map {

@@ -7,18 +7,19 @@ struct LoadReport {
     var serverSeconds = 0.0
     var ownSeconds = 0.0
     var errorCount = 0
-    /// Requests that were answered in the measured time.
+    /// The number of requests that were answered in the measured time.
     var requestCount = 0
-    /// The statuses of all answers, at a fixed rate also of those after the measured time.
+    /// The statuses of all answers; at a fixed rate also of those after the measured time.
     var statuses: [UInt16: Int] = [:]
-    /// Requests that were due at the end and not sent; nil without a rate.
+    /// The number of requests that were due at the end but not sent; nil without a rate.
     var lateCount: Int?
-    /// Requests that were due and for whose answers the run waited in vain; nil without a rate.
+    /// The number of requests that were due and not answered until the run gave up; nil without a
+    /// rate.
     var unansweredCount: Int?
-    /// Microseconds until the answer, or until the run gave up waiting for it.
+    /// The microseconds until the answer, or until the run gave up waiting for it.
     var latencies: [UInt32] = []
 
-    /// One JSON object on one line.
+    /// The report as one JSON object on one line.
     func json(hasServer: Bool) -> String {
         var writer = JSONWriter()
         let count = Double(requestCount)

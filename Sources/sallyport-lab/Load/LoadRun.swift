@@ -1,8 +1,8 @@
 import Bytes
 import EventLoop
 
-/// One measurement: connections on this thread, and what came of them. Each sends when it has its
-/// answer, or at a fixed rate all of them together (``LoadPace``).
+/// One measurement: connections on this thread, and their results. Each sends when it has its
+/// answer, or all of them send together at a fixed rate (``LoadPace``).
 final class LoadRun {
     let plan: LoadPlan
     let loop: EventLoop
@@ -12,22 +12,22 @@ final class LoadRun {
     private var usageAtStart = ProcessUsage.Sample()
     private(set) var report = LoadReport()
     private var pace: LoadPace?
-    /// Asks at each turn which requests are due: timers are too coarse for that.
+    /// Checks in each turn which requests are due, because timers are too coarse for that.
     private var pacing: TurnEndHook?
-    /// Connections whose next request is still to be made, and those whose request waits until it
-    /// is due.
+    /// Connections whose next request is still to be made, and those whose request is ready but not
+    /// due.
     private var idle: [LoadConnection] = []
     private var ready: [LoadConnection] = []
-    /// Connections that still sign requests ahead.
+    /// The number of connections that still sign requests ahead.
     private var stockingCount = 0
-    /// When warming up ends, and when measuring does.
+    /// Ends the warm-up, and then the measurement.
     private var start: Timer?
     private var end: Timer?
-    /// When measuring ended; what is due later is not sent.
+    /// The time at which the measurement ended. Requests that are due later are not sent.
     private var endedAt = MonotonicInstant.distantFuture
-    /// When the run gives up waiting for answers to what was due.
+    /// Ends the wait for answers to requests that were due.
     private var limit: Timer?
-    /// Set when something makes it pointless to go on.
+    /// Set when going on makes no sense.
     private var failure: LabError?
 
     init(_ plan: LoadPlan) throws {
@@ -54,7 +54,7 @@ final class LoadRun {
         return report
     }
 
-    // MARK: when requests are sent
+    // MARK: sending times
 
     private func begin() {
         start?.schedule(after: plan.warmUp)
@@ -64,8 +64,8 @@ final class LoadRun {
         pacing?.schedule()
     }
 
-    /// The connection may have its next request. At a fixed rate that takes its turn: a signature
-    /// made now would hold up answers that have come, and count as time that the server took.
+    /// The connection is ready for its next request. At a fixed rate the request is made later: a
+    /// signature made now would delay the reading of answers, and count as time of the server.
     func isIdle(_ connection: LoadConnection) {
         if plan.rate == nil { return connection.prepare() }
         if stockingCount > 0, !connection.isStocked {
@@ -88,13 +88,13 @@ final class LoadRun {
         ready.removeAll { $0 === connection }
     }
 
-    /// Sends what is due, then makes one request more.
+    /// Sends the requests that are due, then makes one request more.
     private func sendDue(_ rate: Int) {
         let now = min(MonotonicInstant.now(), endedAt)
         // The time at which all are connected: requests that were due before are not counted as
         // late.
         if pace == nil, ready.count == connections.count { pace = LoadPace(rate: rate, from: now) }
-        // In turn, so that all use up what they have signed ahead alike.
+        // In turn, so that all connections use up their signed requests evenly.
         while let due = pace?.next, due <= now, !ready.isEmpty {
             pace?.take()
             ready.removeFirst().send(dueAt: due)
@@ -104,7 +104,7 @@ final class LoadRun {
         if endedAt < .distantFuture, !isAwaiting { loop.stop() }
     }
 
-    /// A request that was due is still to be sent or answered.
+    /// True if a request that was due is still to be sent or answered.
     private var isAwaiting: Bool {
         if let pace, pace.next <= endedAt { return true }
         return connections.contains { $0.dueAt != nil }
@@ -127,11 +127,11 @@ final class LoadRun {
         report.serverSeconds = usage.serverSeconds - usageAtStart.serverSeconds
         report.ownSeconds = usage.ownSeconds - usageAtStart.ownSeconds
         report.lateCount = pace?.lateCount(at: endedAt)
-        // A server that stalls until the end would otherwise hide all that it keeps waiting.
+        // Otherwise a server that stalls until the end would hide all unanswered requests.
         if plan.rate == nil { loop.stop() } else { limit?.schedule(after: plan.wait) }
     }
 
-    /// One answered request.
+    /// Records one answered request.
     func record(status: UInt16, dueAt: MonotonicInstant) {
         guard isMeasuring else { return }
         report.statuses[status, default: 0] += 1
@@ -139,7 +139,7 @@ final class LoadRun {
         addLatency(of: dueAt, at: .now())
     }
 
-    /// Requests that were due and have no answer count with their age: they took no less.
+    /// Counts requests without an answer with their age, because they took at least that long.
     private func countUnanswered() {
         guard var pace else { return }
         var unanswered = connections.compactMap(\.dueAt)
@@ -158,7 +158,7 @@ final class LoadRun {
 
     func recordError() {
         report.errorCount += 1
-        // A server that refuses everything is not worth a full run.
+        // A server that refuses everything does not need a full run.
         if report.errorCount > 10 * plan.connectionCount {
             fail(LabError("\(plan.address) ends every connection"))
         }

@@ -1,7 +1,7 @@
 import EventLoop
 import Glibc
 
-/// How much processor time a server and this process have used.
+/// The processor time that a server and this process have used.
 enum ProcessUsage {
     struct Sample {
         var serverSeconds = 0.0
@@ -15,7 +15,7 @@ enum ProcessUsage {
         return sample
     }
 
-    /// User and system time of every thread (proc(5), fields 14 and 15).
+    /// The user and system time of every thread (proc(5), fields 14 and 15).
     private static func seconds(ofStat path: String) -> Double? {
         guard let bytes = try? File.read(path, byteCountMax: 4096) else { return nil }
         // The second field is a name in brackets, which may hold spaces.

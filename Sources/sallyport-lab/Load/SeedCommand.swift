@@ -5,7 +5,7 @@ import Crypto
 import EventLoop
 import JSON
 
-/// `sallyport-lab seed`: key records for `sallyport keys import`.
+/// `sallyport-lab seed`: makes key records for `sallyport keys import`.
 enum SeedCommand {
     private static let usage = """
         usage: sallyport-lab seed --count N --seed WORD --app APP_ID [--from N]

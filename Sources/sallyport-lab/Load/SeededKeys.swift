@@ -3,12 +3,12 @@ import AppAttestTesting
 import Bytes
 import Crypto
 
-/// Any number of keys out of one word, so that the two ends of a measurement agree on a million of
-/// them without a file of private keys.
+/// Any number of keys from one word, so that the two ends of a measurement agree on a million keys
+/// without a file of private keys.
 struct SeededKeys {
     let seed: String
 
-    /// Key `index`: its secret number is SHA-256 of seed and index.
+    /// Makes key `index`, whose secret number is SHA-256 of seed and index.
     func key(_ index: Int) throws -> P256PrivateKey {
         // The chance of a number outside the curve's order is 2^-32.
         let scalar = SHA256.hash(Array("\(seed)/\(index)".utf8))

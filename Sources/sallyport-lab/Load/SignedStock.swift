@@ -6,11 +6,12 @@ import EventLoop
 struct SignedStock {
     let address: SocketAddress
     let path: String
-    /// `endpoints.base`.
+    /// The gateway's setting `endpoints.base`.
     let base: String
     let devices: [SimulatedDevice]
 
-    /// The bytes of so many requests, by the devices in turn, each over a challenge of its own.
+    /// Makes the bytes of `count` requests, by the devices in turn, each over a challenge of its
+    /// own.
     func requests(_ count: Int) throws -> [[UInt8]] {
         let connection = try HTTPConnection(address)
         return try (0..<count).map { index in

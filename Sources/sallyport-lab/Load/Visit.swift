@@ -9,10 +9,10 @@ final class Visit: ReadinessHandler {
 
     private unowned let run: VisitRun
     private let request: [UInt8]
-    /// When it was due, in its run.
+    /// The index of the phase in which it was due.
     let phase: Int
     let tenth: Int
-    /// When it gives up.
+    /// The time at which it gives up.
     let until: MonotonicInstant
     private var descriptor: Int32 = -1
     private var watch: Watch?
@@ -71,7 +71,7 @@ final class Visit: ReadinessHandler {
         run.isAnswered(self, status: head.status)
     }
 
-    /// Closes the connection, which is all that the gateway hears of it.
+    /// Closes the connection, which is the only sign for the gateway.
     func end() {
         guard !isOver else { return }
         isOver = true

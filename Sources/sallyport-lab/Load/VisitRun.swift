@@ -2,8 +2,8 @@ import Bytes
 import EventLoop
 import JSON
 
-/// Clients that come, ask once on a connection of their own, and leave: with their answer, or
-/// without it when they have waited long enough.
+/// Clients that come, send one request on a connection of their own, and leave: with their answer,
+/// or without it when they have waited long enough.
 final class VisitRun {
     let loop: EventLoop
     let address: SocketAddress
@@ -19,7 +19,7 @@ final class VisitRun {
     private var pace: LoadPace?
     private var beganAt = MonotonicInstant.now()
     private var sentInPhase = 0
-    /// In the order in which they give up; those before ``first`` are over.
+    /// The visits, in the order in which they give up; those before ``first`` are over.
     private var visits: [Visit] = []
     private var first = 0
     private var underwayCount = 0
@@ -28,10 +28,10 @@ final class VisitRun {
     private var lostCount = 0
     private var turnEnd: TurnEndHook?
 
-    /// What became of the requests of a phase.
+    /// The results of the requests of a phase.
     private struct PhaseCount {
         var seconds = 0.0
-        /// By tenths of a second from the phase's start.
+        /// The counts by tenths of a second from the phase's start.
         var came: [Int] = []
         var served: [Int] = []
 
@@ -83,7 +83,7 @@ final class VisitRun {
         turnEnd?.schedule()
     }
 
-    /// Sends what is due, and goes on to the next phase when this one is over.
+    /// Sends the requests that are due, and goes on to the next phase when this one is over.
     private func send(_ now: MonotonicInstant) {
         let isOver: Bool
         switch phases[phase].pace {

@@ -1,7 +1,7 @@
 import EventLoop
 
-/// `sallyport-lab visits`: signed requests, each on a connection of its own, by clients that give
-/// up.
+/// `sallyport-lab visits`: sends signed requests, each on a connection of its own, as clients that
+/// give up.
 enum VisitsCommand {
     private static let usage = """
         usage: sallyport-lab visits --gateway HOST:PORT --phases PHASE[,PHASE...] [OPTION...]
@@ -62,17 +62,17 @@ enum VisitsCommand {
     }
 }
 
-/// A part of a run in which requests come alike.
+/// A part of a run in which requests come at one pace.
 struct VisitPhase {
     enum Pace {
-        /// Requests a second, for so many nanoseconds.
+        /// Requests a second, for this many nanoseconds.
         case rate(Int, nanoseconds: UInt64)
-        /// So many clients at a time.
+        /// This many clients at a time.
         case atOnce(Int)
     }
 
     let pace: Pace
-    /// At most so many requests come in it.
+    /// The most requests of the phase.
     let requestCount: Int
 
     init(_ text: String) throws {

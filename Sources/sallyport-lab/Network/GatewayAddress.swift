@@ -1,7 +1,7 @@
 import EventLoop
 
 extension SocketAddress {
-    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, each also as an `http://` URL.
+    /// Parses `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, each also as an `http://` URL.
     static func ofGateway(_ text: String) throws -> SocketAddress {
         if text.lowercased().hasPrefix("https://") {
             throw LabError("\(text): write HOST:PORT, without https://")

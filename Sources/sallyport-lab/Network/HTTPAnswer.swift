@@ -1,6 +1,6 @@
 import JSON
 
-/// A response as the lab's commands need it.
+/// A response, with the parts that the lab's commands need.
 struct HTTPAnswer {
     struct Field {
         let name: String
@@ -18,13 +18,13 @@ struct HTTPAnswer {
 
     var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The `code` of a refusal (RFC 9457), nil for other answers.
+    /// The `code` of a refusal (RFC 9457); nil for other answers.
     var code: String? {
         guard self["Content-Type"] == "application/problem+json" else { return nil }
         return member("code")
     }
 
-    /// A text of the JSON object that the body is; nil if it is none.
+    /// A text member of the body's JSON object; nil if there is none.
     func member(_ name: String) -> String? {
         try? JSONValue.parse(body.span, byteCountMax: 64 * 1024, depthMax: 8)[name]?.stringValue
     }
@@ -48,7 +48,7 @@ struct HTTPRequest {
         fields.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// The request's bytes with `Host`, and `Content-Length` where there is a body or the method
+    /// The request's bytes with `Host`, and with `Content-Length` if there is a body or the method
     /// usually has one.
     func bytes(host: String) -> [UInt8] {
         var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"

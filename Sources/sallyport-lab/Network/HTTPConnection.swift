@@ -91,7 +91,7 @@ final class HTTPConnection: ReadinessHandler {
         }
     }
 
-    /// Removes the first `count` bytes from what was received.
+    /// Removes the first `count` bytes from those received.
     private func take(_ count: Int) -> [UInt8] {
         let bytes = received.readable.extracting(0..<count).array
         received.consume(count)

@@ -55,7 +55,7 @@ enum SignaturesCommand {
                 + "\"openssl_us\":\(microseconds(times.single, checkedCount))}")
     }
 
-    /// A verdict's part of the time, with one decimal.
+    /// The time of one verdict, with one decimal.
     private static func microseconds(_ nanoseconds: UInt64, _ count: Int) -> String {
         let tenths = nanoseconds / UInt64(max(1, count) * 100)
         return "\(tenths / 10).\(tenths % 10)"

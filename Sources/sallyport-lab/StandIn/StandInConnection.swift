@@ -4,8 +4,8 @@ import EventLoop
 import HTTP
 import TLS
 
-/// One connection to a stand-in: a request, its answer as well or as badly as was ordered, the
-/// next request.
+/// One connection to a stand-in: takes a request, sends the answer correctly or with the ordered
+/// fault, and takes the next request.
 final class StandInConnection: ReadinessHandler {
     private static let limits = HeadLimits(
         headByteCountMax: 32 * 1024, fieldCountMax: 100, targetByteCountMax: 1024)
@@ -21,7 +21,7 @@ final class StandInConnection: ReadinessHandler {
     private var unsent = ByteBuffer()
     private var head = RequestHead()
     private var timer: Timer?
-    /// Whether an answer is on its way: nothing is read meanwhile.
+    /// True while an answer is on its way. Nothing is read meanwhile.
     private var isAnswering = false
     private var endsAfterwards = false
     private var isEndless = false
@@ -96,7 +96,8 @@ final class StandInConnection: ReadinessHandler {
             case .refused: return end(.cut)
             case .complete:
                 let request = takeRequest()
-                // Where the body is not there yet, the head is read once more with it.
+                // If the body is not complete yet, the head is parsed again later, together with
+                // it.
                 head.reset()
                 guard let request else { return }
                 answer(request)
@@ -104,8 +105,8 @@ final class StandInConnection: ReadinessHandler {
         }
     }
 
-    /// Takes a request. Nil if its body is not there yet, or is none that a client would send
-    /// here.
+    /// Takes a request. Nil if its body is not complete yet, or if it is not a request that a
+    /// client would send here.
     private func takeRequest() -> HTTPRequest? {
         let bodyByteCount: Int
         switch head.framing {
@@ -151,7 +152,7 @@ final class StandInConnection: ReadinessHandler {
             endsAfterwards = true
         case .whole: append(reply, body, count: body.count)
         case .cut:
-            // An empty body would be whole.
+            // An empty body would be complete.
             let longer = body.isEmpty ? [0x20, 0x20] : body
             append(reply, Array(longer.prefix(longer.count / 2)), count: longer.count)
             endsAfterwards = true

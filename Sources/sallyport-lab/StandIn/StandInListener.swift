@@ -2,7 +2,7 @@ import AppAttestTesting
 import EventLoop
 import TLS
 
-/// One port of something that stands in for a server: Apple's, or a gateway.
+/// One port of a stand-in for a server: Apple's, or a gateway.
 final class StandInListener: ReadinessHandler {
     typealias Answer = (HTTPRequest) -> StandInReply
 

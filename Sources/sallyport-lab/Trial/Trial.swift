@@ -3,29 +3,29 @@ import Bytes
 import EventLoop
 import JSON
 
-/// A gateway that misbehaves on purpose: it stands in front of a real one, lets most through, and
-/// notes what a client does about the rest.
+/// A gateway that misbehaves on purpose: it stands in front of a real one, lets most requests
+/// through, and notes how a client reacts to its faults.
 ///
-/// A client sends one request after the other, each with a body that no other has. So a body that
-/// comes again is another attempt, and a body that is new ends the act.
+/// A client sends one request after another, each with a body that no other has. So a body that
+/// comes again is another attempt, and a new body ends the act.
 final class Trial {
     private let gateway: TrialGateway
     private var waiting: ArraySlice<TrialAct>
     private var act: TrialAct?
     private var record = TrialRecord()
-    /// The request that the act is about, and those of earlier acts.
+    /// The body of the request that the act is about, and those of earlier acts.
     private var subject: [UInt8]?
     private var earlier: Set<[UInt8]> = []
     private var assertions: Set<String> = []
     private var keyIDs: Set<String> = []
-    /// The challenge that the client has and did not use yet.
+    /// The challenge that the client has not used yet.
     private var unusedChallenge: String?
     private var card = TrialCard()
     private let now: () -> Int64
-    /// Whether any client came.
+    /// True if any client came.
     private(set) var isReached = false
 
-    /// Called when everything was played.
+    /// Called when all acts were played.
     var onEnd: (() -> Void)?
 
     /// `now`: milliseconds of a clock that is never set.
@@ -36,7 +36,7 @@ final class Trial {
         act = waiting.popFirst()
     }
 
-    /// The score card as it is by now. What was not played counts as not reached.
+    /// The score card so far. An act that was not played counts as not reached.
     var result: TrialCard {
         var card = card
         card.rows += ([act].compactMap(\.self) + waiting).map {
@@ -97,11 +97,11 @@ final class Trial {
     }
 
     private func serve(_ request: HTTPRequest) -> StandInReply {
-        // A client may go on without a proof while its enrolment waits: no act is about that.
+        // A client may go on without a proof while its enrolment waits. No act is about that.
         if act?.place == .enrolment, request["X-App-Attest-Assertion"] == nil {
             return forward(request)
         }
-        // A client that was enrolled before has nothing to enrol.
+        // A client that was enrolled before does not enrol.
         while act?.place == .enrolment { end(isReached: false) }
         let identity = Array("\(request.method) \(request.target)\n".utf8) + request.body
         if subject != identity {
@@ -164,7 +164,7 @@ final class Trial {
     private func commit(_ misdeed: TrialAct.Misdeed, _ request: HTTPRequest) -> StandInReply {
         switch misdeed {
         case .refuse(let status, let code, let action, let retryAfter, let retry):
-            // The API has it, and only its answer is missing.
+            // The API gets the request, and only its answer is missing.
             if code == "upstream_failed" { _ = gateway.reply(to: request) }
             let challenge = gateway.challenge(for: request["X-App-Attest-Key-Id"])
             let reply = TrialGateway.refusal(

@@ -1,6 +1,6 @@
-/// Something that goes wrong on purpose, and what a client may do about it.
+/// A fault that is made on purpose, and the rules for a client's reaction.
 struct TrialAct {
-    /// Which requests it concerns.
+    /// The requests that it affects.
     enum Place {
         /// `POST /attest/verify`.
         case enrolment
@@ -16,7 +16,7 @@ struct TrialAct {
         case lose
         /// The gateway gets the request; the connection ends in the middle of its answer's body.
         case cut
-        /// A page that does not come from the gateway, as of a proxy in front of it.
+        /// A page as of a proxy in front of the gateway, with this status.
         case page(Int)
         case redirect
         /// The gateway's own answer, with a clock that is a day behind.
@@ -27,7 +27,7 @@ struct TrialAct {
 
     /// The name in the score card.
     let name: String
-    /// What goes wrong, in words.
+    /// The fault, in words.
     let story: String
     let place: Place
     /// The answers to the first attempts. All later ones reach the gateway.
@@ -36,29 +36,29 @@ struct TrialAct {
     let rules: [TrialRule]
 }
 
-/// Something that a client must not do. Each gives the mistakes that it finds.
+/// An action that a client must not take. Each rule returns the mistakes that it finds.
 enum TrialRule {
     /// More attempts for one request than this.
     case attempts(atMost: Int)
     /// The request is to be answered in the end.
     case succeeds
-    /// New keys, other than this many.
+    /// Any other number of new keys than this.
     case newKeys(Int)
-    /// An attempt sooner after the one before it than this many milliseconds; the last number holds
-    /// for all further ones. What delays a client only makes its pauses longer.
+    /// An attempt less than this many milliseconds after the one before it; the last number holds
+    /// for all further ones. A delay in the client only makes its pauses longer.
     case gaps(atLeast: [Int64])
-    /// The challenge of the refusal left unused.
+    /// Leaving the challenge of the refusal unused.
     case usesChallenge
-    /// A challenge fetched although the last answer brought one.
+    /// Fetching a challenge although the last answer brought one.
     case fetchesNoChallenge
-    /// A request for another target.
+    /// A request to another target.
     case staysAtTarget
     /// Another attestation than the first.
     case sameAttestation
 }
 
 extension TrialAct {
-    /// All of the play, in its order.
+    /// All acts, in their order.
     static let all: [TrialAct] = [
         TrialAct(
             name: "enrolment_unavailable", story: "the gateway cannot enrol for a second",

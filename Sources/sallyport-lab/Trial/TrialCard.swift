@@ -5,12 +5,12 @@ import JSON
 struct TrialCard {
     struct Row {
         let act: TrialAct
-        /// Nil if the client never came so far.
+        /// The mistakes; nil if the client never came so far.
         let mistakes: [String]?
     }
 
     var rows: [Row] = []
-    /// Mistakes that no single act shows.
+    /// The mistakes that no single act shows.
     var overall: [String] = []
 
     private var passedCount: Int { rows.count { $0.mistakes?.isEmpty == true } }
@@ -35,7 +35,8 @@ struct TrialCard {
         return lines.joined(separator: "\n")
     }
 
-    /// `{"passed", "of", "acts": [{"name", "story", "reached", "mistakes"}], "mistakes"}`.
+    /// The card as `{"passed", "of", "acts": [{"name", "story", "reached", "mistakes"}],
+    /// "mistakes"}`.
     var json: String {
         var writer = JSONWriter()
         writer.beginObject()

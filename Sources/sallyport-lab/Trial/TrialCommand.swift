@@ -1,7 +1,7 @@
 import EventLoop
 import TLS
 
-/// `sallyport-lab trial`: scores a client by what it does when things go wrong.
+/// `sallyport-lab trial`: scores a client by its reactions to faults.
 enum TrialCommand {
     private static let usage = """
         usage: sallyport-lab trial --gateway HOST:PORT [--port N] [--base PATH] [--seconds N]
@@ -39,7 +39,7 @@ enum TrialCommand {
         }
         let gateway = TrialGateway(
             try SocketAddress.ofGateway(options.required("--gateway")), base: base)
-        // Otherwise the client would be blamed for it.
+        // Otherwise the client would be blamed for a missing gateway.
         try gateway.reach()
         let loop = try EventLoop()
         let trial = Trial(gateway: gateway) { MonotonicInstant.now().milliseconds }

@@ -4,7 +4,7 @@ import EventLoop
 /// The real gateway behind a trial.
 final class TrialGateway {
     private let address: SocketAddress
-    /// `endpoints.base`.
+    /// The gateway's setting `endpoints.base`.
     let base: String
     private var connection: HTTPConnection?
 
@@ -13,7 +13,7 @@ final class TrialGateway {
         self.base = base
     }
 
-    /// Throws if nothing takes connections there.
+    /// Throws if no server accepts connections there.
     func reach() throws {
         do {
             _ = try HTTPConnection(address)
@@ -22,7 +22,7 @@ final class TrialGateway {
         }
     }
 
-    /// The gateway's answer; 502 where it gives none.
+    /// The gateway's answer; 502 if it gives none.
     func reply(to request: HTTPRequest) -> StandInReply {
         var request = request
         request.fields.removeAll { Self.framing.contains($0.name.lowercased()) }
@@ -46,7 +46,8 @@ final class TrialGateway {
         return answer.text
     }
 
-    /// Once more over a new connection: the gateway may have closed the old one meanwhile.
+    /// Tries again over a new connection, because the gateway may have closed the old one
+    /// meanwhile.
     private func exchange(_ request: HTTPRequest) throws -> HTTPAnswer {
         if let connection, let answer = try? connection.exchange(request) { return answer }
         let fresh = try HTTPConnection(address)
@@ -54,18 +55,18 @@ final class TrialGateway {
         return try fresh.exchange(request)
     }
 
-    /// What belongs to one connection, and is written anew for the other.
+    /// The fields of one connection, which are written anew for the other.
     private static let framing: Set<String> = [
         "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer",
         "transfer-encoding", "upgrade",
     ]
 
-    /// A refusal as the gateway writes it.
+    /// A refusal in the gateway's form.
     static func refusal(
         _ status: Int, code: String, action: String, retryAfter: Int?, retry: String?,
         challenge: String?
     ) -> StandInReply {
-        // The gateway says so of what it has passed on.
+        // The gateway says so about a request that it has passed on.
         let assertion = code == "upstream_failed" ? "spent" : "unspent"
         var reply = StandInReply(
             status: status,

@@ -1,8 +1,8 @@
-/// What a client did while something went wrong.
+/// The actions of a client during a fault.
 struct TrialRecord {
     struct Attempt {
         let milliseconds: Int64
-        /// The challenge that was signed, if it can be seen.
+        /// The signed challenge, if it can be read.
         let challenge: String?
         let status: Int
     }
@@ -10,7 +10,7 @@ struct TrialRecord {
     var attempts: [Attempt] = []
     var attestations: Set<[UInt8]> = []
     var newKeyCount = 0
-    /// Challenges fetched while the last answer's was unused.
+    /// The number of challenges fetched while the last answer's was unused.
     var needlessFetchCount = 0
     var strayRequestCount = 0
     /// The challenges that refusals of this act carried.
