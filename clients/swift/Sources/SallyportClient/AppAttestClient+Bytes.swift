@@ -1,15 +1,15 @@
 import Foundation
 
-// URLSession has no such sequence elsewhere.
+// URLSession has no such sequence on other systems.
 #if canImport(Darwin)
     extension AppAttestClient {
         /// Sends a request with its proof and returns the API's answer as it comes.
         ///
-        /// The next request of a client that signs in order goes when the head of this answer is
-        /// there: it shows that the counter was accepted.
+        /// A client that signs in order sends its next request when the head of this answer has
+        /// come, which shows that the counter was accepted.
         ///
-        /// It goes through the session of the client's transport, as every request does: what that
-        /// pins, and that it keeps no cookies, holds here too.
+        /// The request goes through the session of the client's transport, as every request does,
+        /// so the session's pinning and its rule to keep no cookies hold here too.
         ///
         /// - Throws: As ``send(_:body:proof:)``; ``ClientError/invalidRequest(_:)`` if the client's
         ///   transport is no ``StreamingTransport``.
@@ -33,7 +33,7 @@ import Foundation
             return (answer.content, answer.response)
         }
 
-        /// Reads a refusal, and nothing of an answer that cannot be one.
+        /// Reads a refusal. Reads nothing of an answer that cannot be one.
         private static func refusal(
             _ bytes: URLSession.AsyncBytes, _ response: HTTPURLResponse
         ) async throws -> Refusal? {

@@ -6,8 +6,8 @@ import Foundation
 #endif
 
 extension AppAttestClient {
-    /// The key that the gateway knows. All who ask at the same time share one enrolment, which goes
-    /// on when one of them gives up.
+    /// The key that the gateway knows. Callers at the same time share one enrolment, which goes on
+    /// if one of them gives up.
     func enrolledKey() async throws -> String {
         if let enrolment { return try await enrolment.value }
         let state = try enrolmentState()
@@ -27,15 +27,15 @@ extension AppAttestClient {
         return loaded
     }
 
-    /// Nothing is done on the strength of a state that was not saved.
+    /// Saves the next state and then takes it. The client never acts on a state that was not saved.
     func keep(_ next: EnrolmentState) throws {
         try store.save(next)
         state = next
     }
 
-    /// Gives up a key that the gateway or the device no longer takes, unless another request has
-    /// done that already. False where another key was given up a short while ago: Apple counts
-    /// keys, and something else is wrong.
+    /// Gives up a key that the gateway or the device does not accept any more, unless another
+    /// request has done that already. False if another key was given up a short while ago: Apple
+    /// counts keys, and the cause must be another one.
     func giveUpKey(_ keyID: String, _ advice: RetryAdvice? = nil) throws -> Bool {
         let now = clock.now()
         var state = try enrolmentState()
@@ -58,12 +58,12 @@ extension AppAttestClient {
     /// Forgets the key and every wait, as if the app had been installed anew. The next request
     /// enrols another key.
     ///
-    /// This is for a button that your support may ask for, and not for the handling of errors: the
-    /// client replaces a key that is of no use by itself, and Apple counts the keys of a device.
+    /// This is for a button that your support may ask users to press, not for the handling of
+    /// errors: the client replaces a useless key by itself, and Apple counts the keys of a device.
     ///
-    /// - Throws: ``ClientError/keychain(_:)``. Then nothing is forgotten.
+    /// - Throws: ``ClientError/keychain(_:)``; nothing is forgotten then.
     public func reset() async throws {
-        // An enrolment that goes on would bring its key back.
+        // An enrolment under way would bring its key back.
         while let enrolment { _ = await enrolment.result }
         var next = EnrolmentState()
         next.renewedAt = clock.now()
@@ -99,7 +99,7 @@ extension AppAttestClient {
                     try keep(state)
                 } else {
                     let error = try failed(&state, error, remedy)
-                    // No other request may come before the wait is over.
+                    // No other request may come before the end of the wait.
                     await tellFailure()
                     throw error
                 }
@@ -107,7 +107,7 @@ extension AppAttestClient {
         }
     }
 
-    /// The stage after `stage`, and what the gateway says about failures on the way.
+    /// Returns the stage after `stage`, and the gateway's advice about failures on the way.
     private func step(
         from stage: EnrolmentState.Stage
     ) async throws -> (EnrolmentState.Stage, RetryAdvice?) {
@@ -154,7 +154,7 @@ extension AppAttestClient {
             guard let refusal = Refusal(data, response) else {
                 throw ClientError.unexpectedAnswer(status: response.statusCode)
             }
-            // Only the token was refused: the attestation and its challenge are good still.
+            // Only the token was refused: the attestation and its challenge are still good.
             guard refusal.code == "device_token_invalid", attempt < 2 else {
                 throw ClientError.refused(refusal)
             }
@@ -179,15 +179,15 @@ extension AppAttestClient {
     }
 
     private enum Remedy {
-        /// The key is of no use.
+        /// The key is useless.
         case newKey
-        /// Everything stays, and is tried again after a while.
+        /// The state is kept, and tried again after a while.
         case wait(retryAfter: TimeInterval?, limit: TimeInterval)
         /// Nothing that the client does can change it.
         case giveUp
     }
 
-    /// How often an unknown failure of the device is waited out before its key is given up.
+    /// The number of unknown failures of the device after which its key is given up.
     private static let unknownFailureMax = 3
 
     private func remedy(for error: any Error, _ state: EnrolmentState) -> Remedy {
@@ -213,12 +213,12 @@ extension AppAttestClient {
             }
         case ClientError.unexpectedAnswer: return later
         case is ClientError, is CancellationError: return .giveUp
-        // Being offline is no reason to wait for long.
+        // Being offline is no reason for a long wait.
         default: return .wait(retryAfter: nil, limit: retries.waitMax)
         }
     }
 
-    /// Notes a failure and until when to wait. Returns what to throw.
+    /// Notes a failure and the end of the wait. Returns the error to throw.
     private func failed(
         _ state: inout EnrolmentState, _ error: any Error, _ remedy: Remedy
     ) throws -> any Error {
@@ -233,7 +233,7 @@ extension AppAttestClient {
                 advice: advice, chance: clock.chance())
             state.wait = .init(from: now, length: wait)
         case .newKey:
-            // A second new key at once would not fare better.
+            // A second new key right away would fail in the same way.
             state.stage = .none
             state.wait = .init(
                 from: now,
@@ -257,7 +257,7 @@ extension AppAttestClient {
 }
 
 extension EnrolmentState.Stage {
-    /// What was tried at this stage when `error` came.
+    /// The step that was tried at this stage when `error` came.
     fileprivate func phase(of error: any Error) -> FailureReport.Phase {
         switch self {
         case .none: .key

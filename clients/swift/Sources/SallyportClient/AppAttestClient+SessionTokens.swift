@@ -7,12 +7,13 @@ import Foundation
 /// A session token, which one assertion has paid for. Its holder can send it, so protect it like a
 /// session cookie.
 public struct SessionToken: Codable, Sendable, Equatable {
-    /// The header in which a request brings a token.
+    /// The header in which a request carries a token.
     public static let headerName = HeaderName.token
 
     /// The header's value.
     public let text: String
-    /// Until when to send it. A tenth of its life is left then, for requests on their way.
+    /// The time until which it may be sent. A tenth of its life is left then, for requests on their
+    /// way.
     public let until: Date
     /// The value of the header that it is bound to.
     let binding: String?
@@ -24,14 +25,14 @@ extension AppAttestClient {
     /// Returns a session token for a process that cannot sign, such as an extension: the one that
     /// the client has, or one that an assertion has just paid for.
     ///
-    /// - Parameter value: What ``Configuration/sessionTokenHeader`` holds in the requests that the
-    ///   token is for.
-    /// - Throws: As ``send(_:body:proof:)``, and where there is no proof now. Without App Attest it
-    ///   is ``ClientError/unsupported``.
+    /// - Parameter value: The value of ``Configuration/sessionTokenHeader`` in the requests that
+    ///   the token is for.
+    /// - Throws: The errors of ``send(_:body:proof:)``, and the reason if there is no proof now.
+    ///   Without App Attest it is ``ClientError/unsupported``.
     public func sessionToken(boundTo value: String? = nil) async throws -> SessionToken {
         guard service.isSupported else { throw ClientError.unsupported }
         if let session, session.until > clock.now(), session.binding == value { return session }
-        // All who ask at the same time share one.
+        // Callers at the same time share one.
         if let task = sessionTasks[value] { return try await task.value }
         let task = Task {
             defer { self.sessionTasks[value] = nil }
@@ -41,14 +42,14 @@ extension AppAttestClient {
         return try await task.value
     }
 
-    /// The token for a request, which has the header that tokens are bound to.
+    /// The token for a request with the header that tokens are bound to.
     func sessionToken(for request: URLRequest) async throws -> SessionToken {
         let header = configuration.sessionTokenHeader
         return try await sessionToken(
             boundTo: header.flatMap { request.value(forHTTPHeaderField: $0) })
     }
 
-    /// Forgets a token that was refused, unless there is another already.
+    /// Forgets a token that was refused, unless it was replaced already.
     func giveUpToken(_ token: SessionToken?) {
         if session == token { session = nil }
     }

@@ -13,12 +13,12 @@ struct SignedRequest: Sendable {
 }
 
 extension AppAttestClient {
-    /// How often a key may fail to sign in a row before it is given up. Some keys never sign again,
-    /// although the device does not say that they are gone.
+    /// The number of failures to sign in a row after which a key is given up. Some keys never sign
+    /// again, although the device does not report them as gone.
     private static let failureMax = 3
 
-    /// Adds an assertion. If the key is gone, because the app was installed anew or the device
-    /// restored, or if it signs no more, another is enrolled, once.
+    /// Adds an assertion. If the key does not sign any more, or is gone because the app was
+    /// installed anew or the device restored, another key is enrolled, once.
     func signed(_ request: URLRequest, _ body: RequestBody) async throws -> SignedRequest {
         let keyID = try await enrolledKey()
         do {
@@ -58,7 +58,7 @@ extension AppAttestClient {
         return SignedRequest(request: request, body: body, keyID: keyID)
     }
 
-    /// Returns an assertion, and counts failures in a row. Those that happen together are one.
+    /// Returns an assertion, and counts failures in a row. Failures at the same time count as one.
     private func assertion(by keyID: String, over hash: Data) async throws -> Data {
         let failureCount = try enrolmentState().failureCount
         do {
@@ -77,11 +77,11 @@ extension AppAttestClient {
     private func countFailures(_ count: Int, of keyID: String) {
         guard var next = state, next.keyID == keyID, next.failureCount != count else { return }
         next.failureCount = count
-        // What matters more is whether the request was signed.
+        // Signing the request matters more than saving the state.
         try? keep(next)
     }
 
-    /// The youngest challenge that an answer brought, or a fresh one.
+    /// The newest challenge that an answer brought, or a fresh one.
     private func assertionChallenge(for keyID: String) async throws -> String {
         if let kept = challenges.take(at: clock.now()) { return kept }
         let answer: ChallengeAnswer
@@ -127,7 +127,7 @@ extension AppAttestClient {
 
     // MARK: other proofs
 
-    /// A request of a device without App Attest.
+    /// The proof of a device without App Attest.
     func standIn(_ request: URLRequest) async throws -> URLRequest {
         var request = request
         if let token = configuration.developerToken {
@@ -149,14 +149,15 @@ extension AppAttestClient {
 }
 
 extension DCError {
-    /// Whether another key may do better: it would not if Apple's servers or the device cannot.
+    /// True if another key may succeed. It would not if the reason is Apple's servers or the
+    /// device.
     fileprivate var mayBlameKey: Bool {
         code != .serverUnavailable && code != .featureUnsupported
     }
 }
 
 extension String {
-    /// Base64 in the alphabet that a URL leaves alone.
+    /// Base64 in the alphabet that URLs do not escape.
     var urlSafe: String {
         replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
             .replacingOccurrences(of: "=", with: "")

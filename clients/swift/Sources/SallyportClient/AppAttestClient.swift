@@ -8,12 +8,12 @@ import Foundation
 /// Signs requests with App Attest and sends them through a Sallyport gateway.
 ///
 /// Use one client for each gateway and process. It enrols a key when the first request needs one,
-/// keeps the challenges that answers bring, puts requests into the order that the gateway demands,
-/// and does what a refusal asks for, within the bounds of ``RetryPolicy``.
+/// keeps the challenges in answers, puts requests into the order that the gateway demands, and
+/// follows the advice of refusals, within the bounds of ``RetryPolicy``.
 public actor AppAttestClient {
-    /// What a request brings as its proof.
+    /// The proof of a request.
     public enum Proof: Sendable {
-        /// An assertion of its own.
+        /// An assertion over this very request.
         case assertion
         /// A session token, which one assertion pays for: for routes with `accept: [assertion,
         /// token]`.
@@ -33,18 +33,18 @@ public actor AppAttestClient {
     var enrolment: Task<String, any Error>?
     var challenges = ChallengeCache()
     var session: SessionToken?
-    /// Session tokens on their way, by what they are bound to.
+    /// The session tokens that are being fetched, by the values that they are bound to.
     var sessionTasks: [String?: Task<SessionToken, any Error>] = [:]
-    /// What failed and was not told yet.
+    /// The failure that was not reported yet.
     var failure: FailureReport?
     var hasToldUnsupported = false
 
-    /// A client that runs on the device's own services, with its state in the keychain.
+    /// Makes a client with the device's own services and its state in the keychain.
     public init(_ configuration: Configuration) {
         self.init(configuration, store: KeychainStore(gateway: configuration.gateway))
     }
 
-    /// A client with parts of the caller's choice.
+    /// Makes a client with the given parts.
     public init(
         _ configuration: Configuration, store: any EnrolmentStore,
         service: any AttestService = DeviceAttestService(),
@@ -65,9 +65,9 @@ public actor AppAttestClient {
         get throws { try enrolmentState().isEnrolled ? enrolmentState().keyID : nil }
     }
 
-    /// Enrols now what the first request would enrol otherwise.
+    /// Enrols a key now, which the first request would do otherwise.
     ///
-    /// - Throws: ``ClientError``, `DCError` or `URLError`. What was achieved is kept.
+    /// - Throws: ``ClientError``, `DCError` or `URLError`. Completed steps are kept.
     public func enrol() async throws {
         guard service.isSupported else { throw ClientError.unsupported }
         _ = try await enrolledKey()
@@ -75,10 +75,10 @@ public actor AppAttestClient {
 
     /// Sends a request with its proof and returns the API's answer.
     ///
-    /// - Parameter body: A file, or the bytes where they are not the request's own `httpBody`.
-    /// - Throws: ``ClientError/refused(_:)`` where the gateway refuses and nothing helps now; why
-    ///   there is no proof, where there must be one; what the transport throws, if no answer came.
-    ///   The API may have seen such a request.
+    /// - Parameter body: A file, or the bytes if they are not the request's own `httpBody`.
+    /// - Throws: ``ClientError/refused(_:)`` if the gateway refuses and nothing helps now; the
+    ///   reason why there is no proof, if there must be one; the transport's error, if no answer
+    ///   came. The API may have seen such a request.
     public func send(
         _ request: URLRequest, body: RequestBody? = nil, proof: Proof = .assertion
     ) async throws -> (Data, HTTPURLResponse) {
@@ -93,13 +93,13 @@ public actor AppAttestClient {
     /// Returns the request with an assertion, to be sent once and soon by another sender, such as
     /// another session or an extension. Hand the answer to ``receive(_:_:)``.
     ///
-    /// It throws where there is no proof now, whatever ``Configuration/whenUnproved`` says. If the
-    /// gateway is to decide, send the request as it is then.
+    /// It throws if there is no proof now, whatever ``Configuration/whenUnproved`` says. If the
+    /// gateway is to decide, send the unchanged request then.
     ///
-    /// The request is good for one attempt, as long as its challenge lives (two minutes unless the
+    /// The request is good for one attempt within the life of its challenge (two minutes unless the
     /// operator says otherwise). A background session may send it later, and repeats it by itself,
-    /// which is a replay. On a route with `replay: strict` nothing else may be signed until the
-    /// answer is there. For such transfers prefer ``sessionToken(boundTo:)``, or a route with a
+    /// which is a replay. On a route with `replay: strict` no other request may be signed until its
+    /// answer has come. For such transfers prefer ``sessionToken(boundTo:)``, or a route with a
     /// window and a longer `challenge.ttl`.
     public func sign(
         _ request: URLRequest, body: RequestBody? = nil
@@ -118,7 +118,7 @@ public actor AppAttestClient {
 
     // MARK: attempts
 
-    /// An answer, and what the gateway says of itself in it.
+    /// An answer, with the gateway's own statements in it.
     struct Answer<Content: Sendable>: Sendable {
         let content: Content
         let response: HTTPURLResponse
@@ -126,14 +126,14 @@ public actor AppAttestClient {
         /// The key that signed the request, or that paid for its session token.
         var keyID: String?
         var token: SessionToken?
-        /// Why the request was sent without a proof.
+        /// The reason why the request was sent without a proof.
         var unproved: (any Error)?
     }
 
     typealias Exchange<Content: Sendable> =
         @Sendable (URLRequest, RequestBody) async throws -> Answer<Content>
 
-    /// Sends until there is an answer of the API, or nothing left to do.
+    /// Sends until the API has answered, or nothing is left to try.
     func deliver<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
         whenUnproved: Configuration.Unproved? = nil, _ exchange: @escaping Exchange<Content>
@@ -143,12 +143,12 @@ public actor AppAttestClient {
         while true {
             let answer = try await self.attempt(
                 request, body, proof, whenUnproved ?? configuration.whenUnproved, exchange)
-            // A challenge for a key that was replaced meanwhile is of no use.
+            // A challenge for a key that was replaced meanwhile is useless.
             if try answer.keyID == nil || answer.keyID == enrolmentState().keyID {
                 keepChallenge(of: answer.response)
             }
             guard let refusal = answer.refusal else { return answer }
-            // The gateway insists on a proof. Why there is none says more than that.
+            // The gateway insists on a proof. The reason why there is none says more than that.
             if let reason = answer.unproved, refusal.asksForProof { throw reason }
             if refusal.code == "assertion_required" { proof = .assertion }
             if refusal.code == "token_invalid" { giveUpToken(answer.token) }
@@ -176,7 +176,7 @@ public actor AppAttestClient {
         return try outcome.get()
     }
 
-    /// Whether a request may be delivered although getting its proof failed so.
+    /// True if a request may be delivered although its proof failed with this error.
     private static func concernsProof(_ error: any Error) -> Bool {
         switch error {
         // The network would not carry the request either, it was cancelled, or it is no valid
@@ -188,7 +188,7 @@ public actor AppAttestClient {
 
     /// Sends a request with its proof.
     ///
-    /// - Throws: Why there is no proof. A failure of `exchange` is in the result.
+    /// - Throws: The reason why there is no proof. A failure of `exchange` is in the result.
     private func proved<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
         _ exchange: @escaping Exchange<Content>
@@ -207,7 +207,8 @@ public actor AppAttestClient {
                 return answer
             }
         }
-        // From the signature to the answer: only the answer shows that the counter was accepted.
+        // From the signature to the answer, because only the answer shows that the counter was
+        // accepted.
         return try await turnstile.pass {
             let signed = try await self.signed(request, body)
             return await self.exchanging(signed.request, signed.body, exchange).map { answer in
@@ -231,7 +232,7 @@ public actor AppAttestClient {
         }
     }
 
-    /// Prepares another attempt, or returns false where none would help.
+    /// Prepares another attempt, or returns false if none would help.
     private func resolve(
         _ refusal: Refusal, of request: URLRequest, by keyID: String?, attempt: Int
     ) async throws -> Bool {
@@ -273,10 +274,10 @@ extension AppAttestClient.Answer where Content == Data {
     }
 }
 
-/// Time and chance, which tests hold in their hands.
+/// Time and randomness, which tests control.
 public struct ClientClock: Sendable {
     public var now: @Sendable () -> Date = { Date() }
-    /// Waits so many seconds. Throws `CancellationError` if the task is cancelled.
+    /// Waits for this many seconds. Throws `CancellationError` if the task is cancelled.
     public var sleep: @Sendable (TimeInterval) async throws -> Void = {
         try await Task.sleep(nanoseconds: UInt64($0 * 1_000_000_000))
     }
@@ -286,7 +287,7 @@ public struct ClientClock: Sendable {
     public init() {}
 }
 
-/// The headers whose names no gateway changes.
+/// The headers whose names gateways cannot change.
 enum HeaderName {
     static let challenge = "X-App-Attest-Challenge"
     static let token = "X-App-Attest-Token"
@@ -296,10 +297,10 @@ enum HeaderName {
 }
 
 extension Refusal {
-    /// Whether another proof might be taken.
+    /// True if another proof may be accepted.
     var asksForProof: Bool { [.signAgain, .fetchChallenge, .attestAgain].contains(action) }
 
-    /// Whether the request may be sent again without happening twice.
+    /// True if the request may be sent again without taking effect twice.
     func allowsRepeating(_ request: URLRequest) -> Bool {
         guard ["upstream_failed", "upstream_timeout"].contains(code) else { return true }
         let method = request.httpMethod?.uppercased() ?? "GET"
@@ -308,7 +309,7 @@ extension Refusal {
 }
 
 extension HTTPURLResponse {
-    /// Whether the gateway advises to update the app, which still works for a while.
+    /// True if the gateway advises to update the app, which still works for a while.
     public var advisesUpdate: Bool {
         value(forHTTPHeaderField: HeaderName.action) == Refusal.Action.updateApp.rawValue
     }

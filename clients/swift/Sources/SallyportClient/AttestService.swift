@@ -4,7 +4,7 @@ import Foundation
 /// The part of Apple's App Attest that a client needs: `DCAppAttestService` on a device, a double
 /// in tests.
 public protocol AttestService: Sendable {
-    /// Whether this process may use App Attest. It is false on simulators and in most extensions.
+    /// True if this process may use App Attest. It may not on simulators and in most extensions.
     var isSupported: Bool { get }
 
     /// Makes a key in the Secure Enclave and returns its key ID.
@@ -22,7 +22,7 @@ public protocol AttestService: Sendable {
     func generateAssertion(_ keyID: String, clientDataHash: Data) async throws -> Data
 }
 
-/// The device's own App Attest.
+/// The App Attest service of the device.
 public struct DeviceAttestService: AttestService {
     public init() {}
 
@@ -44,14 +44,14 @@ public struct DeviceAttestService: AttestService {
 
 /// The part of Apple's DeviceCheck that a client needs: `DCDevice` on a device, a double in tests.
 public protocol DeviceTokenService: Sendable {
-    /// Whether the device can make tokens.
+    /// True if the device can make tokens.
     var isSupported: Bool { get }
 
     /// Returns a token, which is good for one use.
     func generateToken() async throws -> Data
 }
 
-/// The device's own DeviceCheck.
+/// The DeviceCheck service of the device.
 public struct DeviceCheckService: DeviceTokenService {
     public init() {}
 

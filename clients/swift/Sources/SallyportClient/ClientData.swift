@@ -28,8 +28,8 @@ enum ClientData {
                 bodySHA256: try body.digest().base64EncodedString()))
     }
 
-    /// A body with the challenge as its first member, which is signed as it is. All other bytes
-    /// stay as the app has written them.
+    /// The body with the challenge as its first member, which is signed as it is. All other bytes
+    /// stay as the app wrote them.
     static func body(_ body: RequestBody, challenge: String, member: String) throws -> Data {
         guard case .data(let data) = body, let start = data.firstIndex(of: UInt8(ascii: "{")),
             let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
@@ -40,7 +40,7 @@ enum ClientData {
             throw ClientError.invalidRequest("the body has a member \(member) already")
         }
         var first = try JSONEncoder().encode([member: challenge])
-        // Its own closing brace goes; the rest of the body has one.
+        // Without its closing brace, because the rest of the body has one.
         first.removeLast()
         if !object.isEmpty { first.append(UInt8(ascii: ",")) }
         return data[..<start] + first + data[data.index(after: start)...]
@@ -49,7 +49,7 @@ enum ClientData {
     static func hash(_ data: Data) -> Data { Data(SHA256.hash(data: data)) }
 }
 
-/// Path and query as they go over the wire.
+/// Path and query in the form in which they are sent.
 struct Target: Equatable {
     let path: String
     let query: String

@@ -2,13 +2,12 @@ import Foundation
 
 /// A client's knowledge of its gateway. Ask the operator for whatever differs from the defaults.
 public struct Configuration: Sendable {
-    /// How requests are signed.
+    /// The order in which requests are signed.
     public enum Signing: Sendable, Equatable {
-        /// For routes with `replay: strict`: a request is signed when the one before it has been
-        /// answered, because the gateway accepts rising counters only.
+        /// For routes with `replay: strict`: a request is signed after the one before it was
+        /// answered, because the gateway accepts only rising counters.
         case inOrder
-        /// For routes with `replay: { window: N }`: up to so many requests are on their way at
-        /// once.
+        /// For routes with `replay: { window: N }`: up to this many requests are under way at once.
         case window(Int)
 
         var places: Int {
@@ -19,7 +18,7 @@ public struct Configuration: Sendable {
         }
     }
 
-    /// What is signed.
+    /// The data that is signed.
     public enum Shape: Sendable, Equatable {
         /// JSON in a header, which names method, path, query and the body's digest.
         case header
@@ -29,9 +28,9 @@ public struct Configuration: Sendable {
 
     /// The treatment of a request that cannot be proved now.
     public enum Unproved: Sendable, Equatable {
-        /// It is not sent.
+        /// The request is not sent.
         case fail
-        /// It is sent without a proof, and the gateway decides.
+        /// The request is sent without a proof, and the gateway decides.
         case sendUnproved
     }
 
@@ -60,15 +59,15 @@ public struct Configuration: Sendable {
     /// A name of 1 to 128 bytes that this installation keeps when its key changes, so that it keeps
     /// its place while the operator lets installations in step by step.
     public var installation: String?
-    /// A token of `sallyport developer-token`, sent where App Attest is not supported: in
-    /// simulators and on build machines. Leave it out of what you ship.
+    /// A token of `sallyport developer-token`, sent if App Attest is not supported: in simulators
+    /// and on build machines. Do not ship it in your app.
     public var developerToken: String?
     /// The header that session tokens are bound to: the gateway's setting `session_tokens.bind_to`.
     public var sessionTokenHeader: String?
-    /// Whether a DeviceCheck token is sent with an enrolment: for `signals.keys_per_device_bit`.
+    /// True to send a DeviceCheck token with an enrolment, for `signals.keys_per_device_bit`.
     public var sendsDeviceToken = false
-    /// Whether the client tells the gateway what failed on this device: the step, the error's code,
-    /// the versions of system and app. It helps the operator to find out that Apple is down, or
+    /// True to report failures on this device to the gateway: the step, the error's code, the
+    /// versions of system and app. Reports help the operator to find out that Apple is down, or
     /// that a release is broken.
     public var reportsFailures = true
 

@@ -2,20 +2,20 @@ import Foundation
 
 /// The state of an enrolment that is kept between launches.
 public struct EnrolmentState: Codable, Sendable, Equatable {
-    /// How far a key has come.
+    /// The progress of a key.
     enum Stage: Codable, Sendable, Equatable {
         case none
         /// The key is made.
         case made(keyID: String)
-        /// Its challenge is here. Apple wants the same key and the same hash until it answers.
+        /// The key has its challenge. Apple wants the same key and the same hash until it answers.
         case challenged(keyID: String, challenge: String)
-        /// Apple has attested it, which it does once; the gateway has not confirmed it yet.
+        /// Apple has attested the key, which it does once; the gateway has not confirmed it yet.
         case attested(keyID: String, challenge: String, attestation: Data)
         case enrolled(keyID: String)
     }
 
     var stage = Stage.none
-    /// A time in which nothing is tried. Its length shows whether the clock was set back since.
+    /// A time in which nothing is tried. Its length reveals if the clock was set back since.
     struct Wait: Codable, Sendable, Equatable {
         var until: Date
         let length: TimeInterval
@@ -26,13 +26,13 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
         }
     }
 
-    /// Failures in a row: of the enrolment, or then of the key's signatures. And how long to wait
-    /// after them.
+    /// The number of failures in a row, of the enrolment or later of the key's signatures, and the
+    /// wait after them.
     var failureCount = 0
     var wait: Wait?
-    /// When a key was last given up at the gateway's word.
+    /// The time at which a key was last given up because the gateway said so.
     var renewedAt: Date?
-    /// How the gateway wants failures of the device to be tried again.
+    /// The gateway's advice for trying again after failures of the device.
     var advice: RetryAdvice?
 
     /// The state of an installation that has no key yet.
@@ -48,14 +48,14 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
         }
     }
 
-    /// Whether the gateway has confirmed the key.
+    /// True if the gateway has confirmed the key.
     public var isEnrolled: Bool { if case .enrolled = stage { true } else { false } }
 }
 
 /// A store for the state of an enrolment. The state belongs to one installation on one device:
 /// neither a backup nor another device can use the key.
 public protocol EnrolmentStore: Sendable {
-    /// Returns what was saved last, or nil if there is nothing.
+    /// Returns the state that was saved last; nil if there is none.
     func load() throws -> EnrolmentState?
     func save(_ state: EnrolmentState) throws
 }

@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// What failed on this device, for the header `X-App-Attest-Failure`.
+/// A failure on this device, for the header `X-App-Attest-Failure`.
 struct FailureReport: Sendable, Equatable {
     enum Phase: String, Sendable {
         case support, key, challenge, attest, verify, assert, request, token
@@ -15,7 +15,7 @@ struct FailureReport: Sendable, Equatable {
     let code: String
     let attempt: Int
 
-    /// Nil for what is no failure: a task that was cancelled, a wait.
+    /// Nil for an error that is no failure, such as a cancelled task or a wait.
     init?(_ phase: Phase, _ error: any Error, attempt: Int) {
         guard let code = Self.code(of: error) else { return nil }
         self.init(phase, code: code, attempt: attempt)
@@ -25,7 +25,7 @@ struct FailureReport: Sendable, Equatable {
         (self.phase, self.code, self.attempt) = (phase, code, min(max(attempt, 1), 99))
     }
 
-    /// Whether the device failed, rather than the network, which the gateway hears of otherwise.
+    /// True if the device failed. The gateway hears of failures of the network anyway.
     var isOfDevice: Bool { ![.challenge, .verify, .request].contains(phase) }
 
     /// The header's value.
@@ -35,7 +35,7 @@ struct FailureReport: Sendable, Equatable {
             "phase=\(phase.rawValue)", "code=\(code)",
             "os=\(system.majorVersion).\(system.minorVersion)", "try=\(attempt)",
         ]
-        // What Info.plist has of another form would only spoil the rest.
+        // A value of another form in Info.plist would only spoil the rest.
         if let app = Bundle.main.bundleIdentifier, Self.isWord(app) { parts.append("app=\(app)") }
         if let version = Bundle.main.object(forInfoDictionaryKey: "CFBundleVersion") as? String,
             Self.isWord(version)
@@ -93,27 +93,27 @@ struct FailureReport: Sendable, Equatable {
     }
 }
 
-/// Failures are told once each: with the next request, or by a request of their own where none
-/// follows soon. Nothing is repeated for their sake.
+/// Reports each failure once: with the next request, or by a request of its own if none follows
+/// soon. No request is repeated for a report.
 extension AppAttestClient {
     func note(_ phase: FailureReport.Phase, _ error: any Error, attempt: Int = 1) {
         guard configuration.reportsFailures,
             let report = FailureReport(phase, error, attempt: attempt)
         else { return }
-        // A network that fails after a device did must not hide that.
+        // A later failure of the network must not hide one of the device.
         if let failure, failure.isOfDevice, !report.isOfDevice { return }
         failure = report
     }
 
-    /// Once in a client's life: nothing about it changes.
+    /// Notes that App Attest is unsupported, once in a client's life because that never changes.
     func noteUnsupported() {
         guard !hasToldUnsupported, configuration.developerToken == nil else { return }
         hasToldUnsupported = true
         note(.support, ClientError.unsupported)
     }
 
-    /// The request with the failure that was not told yet, and that failure. Requests that are on
-    /// their way together carry it once.
+    /// The request with the failure that was not reported yet, and that failure. Only one of
+    /// several requests under way carries it.
     func carrying(_ request: URLRequest) -> (request: URLRequest, report: FailureReport?) {
         guard let report = failure else { return (request, nil) }
         failure = nil
@@ -122,12 +122,12 @@ extension AppAttestClient {
         return (request, report)
     }
 
-    /// Takes back what no answer has shown to be heard.
+    /// Keeps a report for later, if no answer has shown that the gateway got it.
     func keep(_ report: FailureReport?) {
         if failure == nil { failure = report }
     }
 
-    /// Sends a request of the client's own.
+    /// Sends one of the client's own requests.
     func transmit(
         _ request: URLRequest, _ body: RequestBody
     ) async throws -> (Data, HTTPURLResponse) {
@@ -140,8 +140,8 @@ extension AppAttestClient {
         }
     }
 
-    /// Tells a failure of the device by a request of its own. If that fails as well, the next
-    /// request tells it.
+    /// Reports a failure of the device by a request of its own. If that fails as well, the next
+    /// request reports it.
     func tellFailure() async {
         guard let failure, failure.isOfDevice || failure.phase == .verify else { return }
         var request = URLRequest(

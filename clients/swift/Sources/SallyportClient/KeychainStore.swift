@@ -2,21 +2,21 @@ import Foundation
 import Security
 
 /// Keeps the state of an enrolment in the keychain of this device, readable after the first unlock,
-/// so that background work can sign. It is in no backup and goes to no other device.
+/// so that background work can sign. It is in no backup and is not copied to another device.
 ///
-/// Each gateway, App Attest environment and bundle has an item of its own. A key of one is of no
-/// use to another: builds from Xcode and from the App Store, or the members of a keychain group,
-/// would take each other's key for their own and replace it.
+/// Each gateway, App Attest environment and bundle has an item of its own, because a key of one is
+/// useless to another. Otherwise builds from Xcode and from the App Store, or the members of a
+/// keychain group, would take each other's key for their own and replace it.
 ///
-/// An item may outlive the app, whose keys do not: after an installation anew the client finds that
-/// its key is gone, and makes another, once.
+/// An item may outlive the app, but keys do not: after the app is installed anew the client finds
+/// that its key is gone, and makes another, once.
 public struct KeychainStore: EnrolmentStore {
     /// The App Attest environment of a build's keys, by its entitlement
     /// `com.apple.developer.devicecheck.appattest-environment`.
     public enum Environment: String, CaseIterable, Sendable {
         case development, production
 
-        /// What the entitlement says unless the app changes it: no app can read its own. A build
+        /// The environment that the entitlement has by default; an app cannot read its own. A build
         /// for debugging runs from Xcode and has development keys; TestFlight and the App Store
         /// have production keys, whatever the entitlement says.
         public static var ofBuild: Self {
@@ -33,11 +33,11 @@ public struct KeychainStore: EnrolmentStore {
     private let accessGroup: String?
 
     /// - Parameters:
-    ///   - gateway: One state is kept for each.
-    ///   - environment: The entitlement's, if a build for debugging has production keys, or one for
-    ///     release is run from Xcode with development keys.
-    ///   - bundleIdentifier: Whose key it is, the app's or the extension's own. A key belongs to
-    ///     the process that made it.
+    ///   - gateway: The gateway's URL. One state is kept for each.
+    ///   - environment: The entitlement's environment, if a build for debugging has production
+    ///     keys, or one for release is run from Xcode with development keys.
+    ///   - bundleIdentifier: The owner of the key, the app or the extension. A key belongs to the
+    ///     process that made it.
     ///   - accessGroup: The group that an app shares with its extensions.
     public init(
         gateway: URL, environment: Environment = .ofBuild,
@@ -71,7 +71,7 @@ public struct KeychainStore: EnrolmentStore {
         let status = SecItemCopyMatching(query as CFDictionary, &item)
         if status == errSecItemNotFound { return nil }
         guard status == errSecSuccess else { throw ClientError.keychain(status) }
-        // A state that a later version wrote in another form is as good as none: a new key follows.
+        // A state in the form of a later version counts as none: a new key follows.
         return (item as? Data).flatMap { try? JSONDecoder().decode(EnrolmentState.self, from: $0) }
     }
 

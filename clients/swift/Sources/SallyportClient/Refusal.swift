@@ -6,7 +6,7 @@ import Foundation
 
 /// A refusal by the gateway: its problem document (RFC 9457) and the headers that belong to it.
 public struct Refusal: Sendable, Equatable {
-    /// What to do about it.
+    /// The action that the gateway advises.
     public enum Action: String, Sendable {
         case signAgain = "sign_again"
         case fetchChallenge = "fetch_challenge"
@@ -18,11 +18,11 @@ public struct Refusal: Sendable, Equatable {
 
     /// The state of the request's assertion.
     public enum AssertionState: String, Sendable {
-        /// It was not accepted.
+        /// The assertion was not accepted.
         case unspent
-        /// It was accepted, now or before.
+        /// The assertion was accepted, now or before.
         case spent
-        /// A store did not answer.
+        /// A store did not answer, so the state is not known.
         case unknown
     }
 
@@ -34,11 +34,11 @@ public struct Refusal: Sendable, Equatable {
     public let assertion: AssertionState?
     /// An explanation for developers, on gateways that give one. Do not parse it.
     public let detail: String?
-    /// Tell it to the operator, who finds the request by it.
+    /// The id by which the operator finds the request.
     public let requestID: String?
-    /// Seconds.
+    /// The seconds to wait.
     public let retryAfter: TimeInterval?
-    /// How it may be tried again, on gateways that say so.
+    /// The advice for another try, on gateways that give it.
     public let retry: RetryAdvice?
 
     private struct Document: Decodable {
@@ -55,7 +55,7 @@ public struct Refusal: Sendable, Equatable {
         }
     }
 
-    /// More than any problem document of a gateway has.
+    /// The most bytes: more than any problem document of a gateway has.
     static let byteCountMax = 64 * 1024
 
     /// The actions for the codes of refusals with 401. If the answer has a document, its action
@@ -68,15 +68,16 @@ public struct Refusal: Sendable, Equatable {
         "device_token_invalid": .signAgain, "token_invalid": .signAgain,
     ]
 
-    /// Whether the head is one of a refusal. The API's own problem documents have the same type.
+    /// True if the head may be that of a refusal. The API's own problem documents have the same
+    /// type.
     static func mayBe(_ response: HTTPURLResponse) -> Bool {
         response.hasProblem || response.refusedCode != nil
     }
 
-    /// Reads a refusal, or returns nil if the answer is the API's.
+    /// Parses a refusal, or returns nil if the answer is the API's.
     ///
-    /// An answer to HEAD has no document, and a proxy may put a page of its own in the document's
-    /// place. A refusal with 401 has its code in a header, too.
+    /// An answer to HEAD has no document, and a proxy may replace the document by its own page. A
+    /// refusal with 401 has its code in a header, too.
     init?(_ data: Data, _ response: HTTPURLResponse) {
         guard data.count <= Self.byteCountMax else { return nil }
         status = response.statusCode
@@ -84,7 +85,7 @@ public struct Refusal: Sendable, Equatable {
         if response.hasProblem,
             let document = try? JSONDecoder().decode(Document.self, from: data)
         {
-            // An action that this version does not know asks for nothing that it could do.
+            // This version could not carry out an action that it does not know.
             guard let action = Action(rawValue: document.action) else { return nil }
             code = document.code
             self.action = action
@@ -104,7 +105,7 @@ public struct Refusal: Sendable, Equatable {
 }
 
 extension HTTPURLResponse {
-    /// The seconds in `Retry-After`, if it holds a number of them. A week at most.
+    /// The seconds in `Retry-After`, if it holds a number, at most a week.
     var retryAfter: TimeInterval? {
         guard let text = value(forHTTPHeaderField: "Retry-After"), let seconds = UInt32(text) else {
             return nil
@@ -112,7 +113,7 @@ extension HTTPURLResponse {
         return min(TimeInterval(seconds), RetryAdvice.secondsMax)
     }
 
-    /// Whether a problem document follows, or would if this were no answer to HEAD.
+    /// True if a problem document follows, or would if this were not an answer to HEAD.
     fileprivate var hasProblem: Bool {
         let type = value(forHTTPHeaderField: "Content-Type") ?? ""
         return statusCode >= 400 && type.lowercased().hasPrefix("application/problem+json")
@@ -128,19 +129,20 @@ extension HTTPURLResponse {
     }
 }
 
-/// A failure of the client or of the gateway. What `URLSession` and DeviceCheck throw is not
+/// A failure of the client or of the gateway. Errors of `URLSession` and DeviceCheck are not
 /// wrapped.
 public enum ClientError: Error, Sendable {
-    /// Neither App Attest nor what may stand in for it is to be had on this device.
+    /// Neither App Attest nor a substitute for it is available on this device.
     case unsupported
-    /// The gateway refuses, and nothing that the client may do changes that now.
+    /// The gateway refuses, and the client cannot change that now.
     case refused(Refusal)
-    /// An enrolment has to wait. What is there of it is kept, also over launches of the app.
+    /// An enrolment has to wait until this time. Its state is kept, also between launches of the
+    /// app.
     case tryLater(Date)
-    /// A gateway's endpoint gave an answer that is not the gateway's.
+    /// An endpoint of the gateway gave an answer that is not the gateway's.
     case unexpectedAnswer(status: Int)
-    /// A request without a URL, with one of another scheme than HTTP, a body that is no JSON object
-    /// where the body is what is signed, or bytes asked of a transport that has no session.
+    /// The request has no URL, or one with another scheme than HTTP; or its body is no JSON object
+    /// although the body is signed; or its bytes are asked of a transport without a session.
     case invalidRequest(String)
     /// The keychain's own code.
     case keychain(OSStatusCode)

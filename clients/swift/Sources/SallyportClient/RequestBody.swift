@@ -5,7 +5,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The body of a request. A file is read in pieces, when its digest is made and when it is sent.
+/// The body of a request. A file is read in pieces, for its digest and for sending.
 public enum RequestBody: Sendable, Equatable {
     case none
     case data(Data)
@@ -30,7 +30,7 @@ public enum RequestBody: Sendable, Equatable {
         }
     }
 
-    /// The body that a request brings itself, unless one was given.
+    /// The given body, or the request's own body.
     static func of(_ request: URLRequest, _ given: RequestBody?) throws -> RequestBody {
         if let given { return given }
         guard request.httpBodyStream == nil else {

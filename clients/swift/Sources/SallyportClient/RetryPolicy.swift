@@ -1,25 +1,26 @@
 import Foundation
 
-/// How often, and how soon, something that failed is tried again, as long as the gateway says
-/// nothing else: what its answers say (``RetryAdvice``) comes first.
+/// The rules for trying again after a failure. The advice in the gateway's answers
+/// (``RetryAdvice``) has precedence.
 public struct RetryPolicy: Sendable, Equatable {
-    /// How often one request is sent at most.
+    /// The most attempts for one request.
     public var attemptsMax = 3
-    /// The longest wait that a request sits through. A longer one is an error, which says until
-    /// when.
+    /// The longest wait of a request. If a longer one is needed, the request fails with an error
+    /// that names the time.
     public var waitMax: TimeInterval = 10
     /// The first wait. Each failure after it doubles the wait.
     public var initialWait: TimeInterval = 1
     /// The longest wait between two attempts to enrol.
     public var enrolmentWaitMax: TimeInterval = 6 * 3600
-    /// How soon a second new key may be made after the gateway asked for one. Apple counts keys.
+    /// The time before a second new key may be made after the gateway asked for one, because Apple
+    /// counts keys.
     public var newKeyInterval: TimeInterval = 3600
 
     public init() {}
 
-    /// The wait after so many failures in a row: `retryAfter`, or so many times as long as the last
-    /// one. Up to a quarter is added by chance, so that devices which failed together do not return
-    /// together.
+    /// The wait after this many failures in a row: the longer of `retryAfter` and the first wait,
+    /// which each further failure multiplies up to the limit. Up to a quarter is added at random,
+    /// so that devices that failed together do not return together.
     func wait(
         afterFailures count: Int, retryAfter: TimeInterval?, limit: TimeInterval,
         advice: RetryAdvice?, chance: Double
@@ -31,7 +32,7 @@ public struct RetryPolicy: Sendable, Equatable {
         return max(retryAfter ?? 0, wait) * (1 + chance / 4)
     }
 
-    /// How often a request is sent at most.
+    /// The most attempts for a request.
     func attempts(_ advice: RetryAdvice?) -> Int { advice?.attempts ?? attemptsMax }
 }
 
@@ -39,14 +40,14 @@ public struct RetryPolicy: Sendable, Equatable {
 ///
 /// Values that make no sense are ignored, whichever server wrote the answer.
 public struct RetryAdvice: Codable, Sendable, Equatable {
-    /// Seconds before the first try, and how many times as long each further wait is.
+    /// The seconds before the first try, and the factor by which each further wait is longer.
     var after: Double?
     var backoff: Double?
-    /// Seconds that no wait exceeds.
+    /// The seconds of the longest wait.
     var longest: Double?
-    /// How often the request may be sent again.
+    /// The number of times that the request may be sent again.
     var max: Int?
-    /// Seconds before another new key.
+    /// The seconds before another new key.
     var newKeyAfter: Double?
 
     enum CodingKeys: String, CodingKey {

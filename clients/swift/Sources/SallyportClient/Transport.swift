@@ -6,7 +6,7 @@ import Foundation
 
 /// Carries requests: `URLSession` in an app, a double in tests.
 public protocol Transport: Sendable {
-    /// Sends one request once, and follows no redirection: an assertion is for one target only.
+    /// Sends one request once. Follows no redirect, because an assertion is for one target only.
     func send(_ request: URLRequest, _ body: RequestBody) async throws -> (Data, HTTPURLResponse)
 }
 
@@ -25,7 +25,7 @@ public struct SessionTransport: StreamingTransport {
         session = URLSession(configuration: .ephemeral, delegate: Stay(), delegateQueue: nil)
     }
 
-    /// Sends through a session of the caller's.
+    /// Sends through the given session.
     public init(session: URLSession) { self.session = session }
 
     public func send(
@@ -51,7 +51,7 @@ public struct SessionTransport: StreamingTransport {
     }
 }
 
-/// Follows no redirection.
+/// A delegate that follows no redirect.
 final class Stay: NSObject, URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession, task: URLSessionTask,

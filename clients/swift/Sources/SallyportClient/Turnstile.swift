@@ -1,6 +1,6 @@
 import Foundation
 
-/// Lets so many through at once, in the order in which they came.
+/// Runs at most a given number of tasks at once, in the order in which they came.
 actor Turnstile {
     private var freeCount: Int
     private var waiting: [(id: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
@@ -8,8 +8,8 @@ actor Turnstile {
 
     init(places: Int) { freeCount = places }
 
-    /// Runs `body` when there is a place. Who is cancelled while waiting gives up the place in
-    /// line.
+    /// Runs `body` as soon as there is a place. A caller that is cancelled while it waits leaves
+    /// the line.
     func pass<Result: Sendable>(
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
