@@ -67,8 +67,8 @@ typedef struct {
 } sallyport_mbx_version;
 typedef const sallyport_mbx_version *(*sallyport_mbx_get_version)(void);
 
-// Whether all parts of a file that the loader would map are in it: a program that reaches into a
-// part that is missing is ended by SIGBUS.
+// True if the file contains all parts that the loader would map. A program that reads a missing
+// part is ended by SIGBUS.
 static inline int sallyport_mbx_has_parts(int file, uint64_t size) {
     Elf64_Ehdr head;
     if (pread(file, &head, sizeof head, 0) != (ssize_t)sizeof head) return 0;

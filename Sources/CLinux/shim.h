@@ -48,8 +48,8 @@ static inline ssize_t sallyport_splice(int from, int to, size_t count) {
 }
 // POLLRDHUP, which <poll.h> declares only under _GNU_SOURCE.
 static const short sallyport_pollrdhup = 0x2000;
-// The milliseconds since bytes last came on a TCP connection, or since it was made; 0 where the
-// kernel does not say.
+// The milliseconds since bytes last came on a TCP connection, or since it was made; 0 if the kernel
+// does not say.
 static inline unsigned sallyport_milliseconds_since_data(int fd) {
     struct tcp_info info = {0};
     socklen_t byte_count = sizeof info;
@@ -108,19 +108,20 @@ static inline void *sallyport_map_shared(int fd, size_t length) {
 static inline int sallyport_ignore_signal(int number) {
     return signal(number, SIG_IGN) == SIG_ERR ? errno : 0;
 }
-// ioctl is variadic. What has come and was not read yet; 0 where unknown.
+// ioctl is variadic. The number of bytes that have come and were not read yet; 0 if it is unknown.
 static inline int sallyport_unread(int fd) {
     int count = 0;
     return ioctl(fd, FIONREAD, &count) == 0 ? count : 0;
 }
 
-// The width of a terminal in columns; 0 where unknown.
+// The width of a terminal in columns; 0 if it is unknown.
 static inline int sallyport_columns(int fd) {
     struct winsize size = {0};
     return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// What was written to a socket and the other end has not taken; 0 where unknown.
+// The number of bytes that were written to a socket and that the other end has not taken; 0 if it
+// is unknown.
 static inline int sallyport_queued(int fd) {
     int count = 0;
     return ioctl(fd, TIOCOUTQ, &count) == 0 ? count : 0;
@@ -128,25 +129,26 @@ static inline int sallyport_queued(int fd) {
 // fcntl is variadic.
 static inline int sallyport_is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 static inline int sallyport_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
-// prctl is variadic. Neither a core dump nor a look by another process of the same user.
+// prctl is variadic. Forbids core dumps, and other processes of the same user to look inside.
 static inline int sallyport_forbid_dumps(void) {
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? errno : 0;
 }
 // prctl is variadic.
 static inline void sallyport_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
-// Has reads of a descriptor wait for what is to come.
+// Makes reads of a descriptor wait until there is something to read.
 static inline int sallyport_block(int fd) {
     int flags = fcntl(fd, F_GETFL);
     return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? errno : 0;
 }
 
-// fcntl is variadic. Whether writes to a descriptor wait for room.
+// fcntl is variadic. True if writes to a descriptor wait for room.
 static inline int sallyport_waits(int fd) {
     int flags = fcntl(fd, F_GETFL);
     return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
-// fcntl is variadic. A descriptor that another program has opened: non-blocking, closed on exec.
+// fcntl is variadic. Makes a descriptor that another program has opened non-blocking and closed on
+// exec.
 static inline int sallyport_adopt_descriptor(int fd) {
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) return errno;
@@ -187,8 +189,9 @@ static inline int sallyport_exit_code(int status) {
 }
 // Declared under _GNU_SOURCE only.
 extern int execvpe(const char *file, char *const words[], char *const environment[]);
-// Our environment with `added` before it: of two that have one name, the first counts. setenv would
-// move it under the eyes of other threads. Returns an errno.
+// Replaces this program. The new one has our environment with `added` before it; of two variables
+// of one name, the first counts. setenv would change the environment while other threads read it.
+// Returns an errno.
 static inline int sallyport_become(char *const words[], char *const added[]) {
     size_t added_count = 0, count = 0;
     while (added[added_count] != NULL) added_count++;
@@ -203,9 +206,9 @@ static inline int sallyport_become(char *const words[], char *const added[]) {
     return code;
 }
 
-// Memory that a file is mapped into, for the handler of SIGBUS: it reads the table while other
-// threads change it, so `start`, which is 0 in an entry that is free, is written last and read
-// first. `lost` is shared by the regions that stand and fall together.
+// Memory that a file is mapped into, for the handler of SIGBUS. The handler reads the table while
+// other threads change it, so `start`, which is 0 in a free entry, is written last and read first.
+// `lost` is shared by the regions that are given up together.
 struct sallyport_region {
     uintptr_t start;
     size_t length;
@@ -234,7 +237,7 @@ static inline int sallyport_replace_regions(struct sallyport_region *regions, si
         if (start == 0 || regions[index].lost != lost) continue;
         if ((regions[index].offset == 0) != first) continue;
         size_t length = regions[index].length;
-        // The entry may have become another's in between.
+        // Another region may have taken the entry in the meantime.
         if (__atomic_load_n(&regions[index].start, __ATOMIC_SEQ_CST) != start) continue;
         if (mmap((void *)start, length, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
@@ -242,8 +245,8 @@ static inline int sallyport_replace_regions(struct sallyport_region *regions, si
     }
     return 1;
 }
-// Whether a fault is one of these regions, which are empty memory of the process then. `lost` is
-// set before. Only what may be called in a signal handler.
+// True if the fault lies in one of these regions. They are empty memory of the process then, and
+// `lost` is set before. Calls only what is allowed in a signal handler.
 static inline int sallyport_catch_fault(struct sallyport_region *regions, size_t count,
                                         const siginfo_t *information) {
     if (information == NULL || information->si_code <= 0) return 0;
@@ -270,7 +273,7 @@ static inline int sallyport_handle_faults(void (*handler)(int, siginfo_t *, void
     sigemptyset(&action.sa_mask);
     return sigaction(SIGBUS, &action, previous) == 0 ? 0 : errno;
 }
-// Does with a signal what would have been done without our handler.
+// Handles a signal as it would be handled without our handler.
 static inline void sallyport_pass_on(const struct sigaction *previous, int number,
                                      siginfo_t *information, void *context) {
     if (previous->sa_flags & SA_SIGINFO) {

@@ -70,7 +70,7 @@ static inline size_t sallyport_bio_contents(BIO *bio, const unsigned char **star
 // The typed stacks are macros. The stack takes a reference of its own to each certificate.
 static inline STACK_OF(X509) *sallyport_certificates_new(void) { return sk_X509_new_null(); }
 
-// Not X509_add_cert, which keeps the reference where it has no memory for the entry.
+// Not X509_add_cert, which keeps the reference if it has no memory for the entry.
 static inline int sallyport_certificates_append(STACK_OF(X509) *stack, X509 *certificate) {
     if (sk_X509_push(stack, certificate) <= 0) return 0;
     X509_up_ref(certificate);
@@ -206,7 +206,7 @@ static inline BIO_METHOD *sallyport_tls_socket(void) {
     return NULL;
 }
 
-// Has `session` read and write `descriptor`, which it does not close. 0 if there is no memory.
+// Makes `session` read and write `descriptor`, which it does not close. 0 if there is no memory.
 static inline int sallyport_tls_set_socket(SSL *session, const BIO_METHOD *method, int descriptor) {
     BIO *socket = BIO_new(method);
     if (socket == NULL) return 0;
@@ -242,7 +242,7 @@ static inline sallyport_tls_result sallyport_tls_handshake(SSL *session) {
     return sallyport_tls_outcome(session, SSL_do_handshake(session));
 }
 
-// Tells of each message that is sent or received from now on; `context` comes back with it.
+// Calls `callback` with `context` for each message that is sent or received from now on.
 static inline void sallyport_tls_watch_messages(
     SSL *session,
     void (*callback)(int, int, int, const void *, size_t, SSL *, void *), void *context) {
@@ -250,7 +250,7 @@ static inline void sallyport_tls_watch_messages(
     SSL_set_msg_callback_arg(session, context);
 }
 
-// Has a read that is under way end before it looks at another record.
+// Makes a read that is under way end before it looks at another record.
 static inline void sallyport_tls_end_reading(SSL *session) {
     SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN);
 }

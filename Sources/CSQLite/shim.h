@@ -5,8 +5,8 @@
 #include <sys/uio.h>
 
 // preadv2 and RWF_NOWAIT are declared only under _GNU_SOURCE, which must not be defined here.
-// Reads what the system has in memory; fails with EAGAIN where it would have to wait for the disk,
-// and with EOPNOTSUPP where the file system cannot tell (preadv2(2)).
+// Reads what the system has in memory. Fails with EAGAIN if it would have to wait for the disk, and
+// with EOPNOTSUPP if the file system cannot tell (preadv2(2)).
 extern ssize_t preadv64v2(int fd, const struct iovec *parts, int count, __off64_t offset,
                           int flags);
 static inline ssize_t sallyport_read_what_is_there(int fd, void *bytes, size_t count,

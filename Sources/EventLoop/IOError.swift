@@ -12,7 +12,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case permissionDenied
         case alreadyExists
         case isDirectory
-        /// It is a link, a pipe, a socket or a device.
+        /// The file is a link, a pipe, a socket or a device.
         case notRegular
         /// There is no room or no quota, or the largest size of a file is reached.
         case diskFull

@@ -13,8 +13,8 @@ package struct Judgement: ~Copyable {
         // Indirect, because hardly any request gets here, and every one has room for this.
         indirect case asksForShortfall(Shortfall, Refusal, isDismissed: Bool)
         indirect case asksForRisk(ProvenFacts, cohort: Int)
-        /// It asks for a signal's limit; the slice holds the raised signals that are judged after
-        /// it.
+        /// The judgement asks for a signal's limit. The slice holds the raised signals that are
+        /// judged after it.
         indirect case asksForSignal(ArraySlice<SignalRule>, isTrial: Bool)
     }
 

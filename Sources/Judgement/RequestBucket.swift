@@ -1,21 +1,21 @@
 /// The kind of an attested route's request, for the decision how far to go with a rollout.
 package enum RequestBucket: UInt8, CaseIterable, Sendable {
-    /// It is from a genuine instance of the app.
+    /// The request is from a genuine instance of the app.
     case verified
-    /// Another issuer vouches for it. Without that, it would have no proof.
+    /// Another issuer vouches for the request. Without that, it would have no proof.
     case foreign
-    /// It seems to be from an app that is too old to prove itself, or its app is too old by its
-    /// version.
+    /// The app seems to be too old to prove itself, or is too old by its version.
     case outdatedClient
-    /// It may come from anywhere: no proof, or one by a key that was never enrolled.
+    /// The request may come from anywhere: it has no proof, or one by a key that was never
+    /// enrolled.
     case unknownOrigin
-    /// Its proof is valid, but of a lower tier than the route demands.
+    /// The proof is valid, but of a lower tier than the route demands.
     case lowerTier
-    /// Its proof is invalid, or of an app or a key that the route does not accept.
+    /// The proof is invalid, or of an app or a key that the route does not accept.
     case invalid
-    /// Its proof has been used.
+    /// The proof has been used before.
     case replayed
-    /// Its challenge has run out: the app signs again.
+    /// The challenge of the proof has expired; the app signs again.
     case stale
     /// A store did not answer, or could not be asked.
     case unjudged
@@ -48,8 +48,8 @@ package enum RequestBucket: UInt8, CaseIterable, Sendable {
     /// True if the route accepts its proof.
     package var isGood: Bool { self == .verified || self == .foreign }
 
-    /// Nil for refusals that say nothing about the proof. `seemsToBeApp`: what the gateway knows of
-    /// a request without a proof.
+    /// Nil for refusals that say nothing about the proof. `seemsToBeApp` is the gateway's guess
+    /// about a request without a proof.
     package init?(_ refusal: Refusal, seemsToBeApp: Bool) {
         switch refusal.shortfall {
         case .missing: self = seemsToBeApp ? .outdatedClient : .unknownOrigin

@@ -1,12 +1,12 @@
 /// The way in which a request falls short of its route's demands.
 package enum Shortfall {
-    /// It has no proof.
+    /// The request has no proof.
     case missing
-    /// Its proof is invalid.
+    /// The proof is invalid.
     case invalid
     /// A store did not answer, so the proof could not be judged.
     case unjudged
-    /// Its proof is valid, but of a lower tier than the route demands.
+    /// The proof is valid, but of a lower tier than the route demands.
     case lowerTier
 
     /// The word in `X-Attest-Result`.

@@ -1,6 +1,6 @@
 /// The author of a change by hand: a name, and the place that it came from.
 public struct AuditAuthor: Hashable, Sendable {
-    /// How a change is asked for.
+    /// The way in which a change was asked for.
     public enum Way: String, Hashable, Sendable, CaseIterable {
         case command
         case api
@@ -89,9 +89,9 @@ public struct AuditEntry: Hashable, Sendable {
 
 /// The entries of the audit log that an operator asks for, the newest first.
 public struct AuditFilter: Hashable, Sendable {
-    /// Only entries with a lower number: the last one of the page before.
+    /// Only entries with a lower number than this, which is the last one of the previous page.
     public var before: Int64?
-    /// Only entries with a higher number: the newest that is known already.
+    /// Only entries with a higher number than this, which is the newest known one.
     public var after: Int64?
     /// Only entries of that time or later, in milliseconds since 1970.
     public var since: Int64?

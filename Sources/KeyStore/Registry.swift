@@ -154,8 +154,8 @@ public protocol Registry: RenewalStore, SharedState {
     /// Asks whether the store answers, for readiness.
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void)
 
-    /// How current the knowledge of changes by others is. Nil for a registry that no other process
-    /// can change.
+    /// The age of the knowledge of changes by others. Nil for a registry that no other process can
+    /// change.
     var hearing: ChangeHearing? { get }
 
     /// The write-ahead log. Nil for a registry that is no file.

@@ -45,8 +45,8 @@ public struct SharedWrite: Hashable, Sendable {
     /// was changed since, the write is refused. Version and value must both be the same, so that a
     /// store that lost its last writes in a failover does not mistake one value for another.
     public var expected: SharedEntry?
-    /// How long the entry lives, from the moment of the write by the store's clock. Nil means
-    /// forever, and zero that it is free at once.
+    /// The lifetime of the entry from the moment of the write, by the store's clock. Nil means
+    /// forever; zero means that the entry is free at once.
     public var lifetime: Duration?
     /// True if the write may also replace any value whose life has ended, or cannot be as long as
     /// it says.

@@ -35,9 +35,9 @@ final class CounterNode {
     private(set) var record: [UInt8]
     /// The incarnation: nil until the first connection, and the last known one while there is none.
     var incarnation: Incarnation? { known.look?.incarnation }
-    /// That incarnation, and the server's clock extrapolated since the last answer.
+    /// The incarnation, and the server's clock extrapolated since the last answer.
     var moment: StoreMoment? { known.moment(at: loop.now) }
-    /// As ``moment``, or the moment that another worker has learned since this one looked.
+    /// The same as ``moment``, or the moment that another worker has learned since this one looked.
     var sealingMoment: StoreMoment? {
         guard let news = known.newsMoment(of: record, at: loop.now) else { return moment }
         checkIncarnation()

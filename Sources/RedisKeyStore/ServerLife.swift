@@ -17,8 +17,8 @@ enum ServerLife {
     /// A mark is kept for much longer than this after its challenge has ended, so that a step of
     /// this size makes no challenge valid whose mark is gone.
     static let stepMilliseconds = 5_000
-    /// For how long an incarnation goes on without a look. A server whose machine was put back to
-    /// an earlier state holds a record as old as that.
+    /// The time for which an incarnation is trusted without another look. A server whose machine
+    /// was reset to an earlier state holds a record as old as that.
     static let lookMilliseconds = 30_000
 
     /// The positions of the parts of a record: from 1, both ends included.

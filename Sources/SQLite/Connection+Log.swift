@@ -10,9 +10,9 @@ import Glibc
 extension Connection {
     /// The state of the files at the places where the log and its index were opened.
     public enum LogPlace: Sendable {
-        /// They are the files that this connection has open, or it has no log.
+        /// The log's files are the ones that this connection has open, or there is no log.
         case same
-        /// At least one of them is not there any more.
+        /// At least one of the files is missing.
         case gone
         /// At least one is another file.
         case replaced

@@ -7,7 +7,7 @@ public final class Connection {
     /// ``DatabaseFile/create(path:mustBeNew:build:)``.
     public struct Options: Sendable {
         public var isReadOnly = false
-        /// How long to wait for another connection's lock, in milliseconds.
+        /// The longest wait for another connection's lock, in milliseconds.
         public var busyMillisecondsMax: Int32 = 5_000
         /// The bytes of the page cache. It keeps memory from growing with the database.
         public var cacheByteCount = 8 * 1024 * 1024

@@ -18,7 +18,7 @@ final class RegistryAccess {
     enum Place {
         /// The file of the previous connection, or the first one.
         case same
-        /// Also that file, as it seems, but it was away in between.
+        /// The same file, as it seems, but it was away in between.
         case returned
         /// Another file, or another log beside it.
         case replaced

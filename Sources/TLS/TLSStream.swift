@@ -16,7 +16,7 @@ final class TLSStream: ReadinessHandler {
     enum Interest {
         case none
         case reading
-        /// Only the peer's loss.
+        /// Only the loss of the peer is reported.
         case changes
     }
 

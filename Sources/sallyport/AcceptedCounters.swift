@@ -9,7 +9,8 @@ import Settings
 struct AcceptedCounters {
     private var highest: [KeyID: UInt32] = [:]
 
-    /// To be read before the registry, which has the counters that leave the files meanwhile.
+    /// Must be read before the registry, because counters leave these files for the registry
+    /// meanwhile.
     init(_ settings: Settings) {
         guard let location = Stores.floorLocation(settings) else { return }
         let accepted = FloorInheritance.reading(location)

@@ -21,7 +21,7 @@ public struct AuthenticatorData: Hashable, Sendable {
     public let rpIDHash: Bytes32
     /// The flags as sent. The signature covers them, but nothing relies on them.
     public let flags: UInt8
-    /// How many assertions the key has made, as an unsigned number; 0 in an attestation.
+    /// The number of assertions that the key has made; 0 in an attestation.
     public let counter: UInt32
     /// Present in attestations only.
     public let credential: AttestedCredential?

@@ -22,7 +22,7 @@ public struct Expectations: Sendable {
     public var environment: AttestEnvironment?
     /// The roots to trust instead of Apple's; empty trusts Apple's root of the kind at hand.
     public var roots: [Certificate] = []
-    /// How far the clock may be off, in seconds, when the dates of certificates are judged.
+    /// The seconds by which the clock may be off when the dates of certificates are judged.
     public var clockSkewSeconds: Int64 = 0
 
     /// Makes expectations without any knowledge but the moment.

@@ -61,7 +61,7 @@ public struct Explanation: Hashable, Sendable {
 
     init(_ kind: Kind) { self.kind = kind }
 
-    /// Whether a gateway given the same expectations would accept the object.
+    /// True if a gateway with the same expectations would accept the object.
     public var isValid: Bool { code == "ok" }
     /// `valid` or `invalid`.
     public var verdict: String { isValid ? "valid" : "invalid" }

@@ -74,7 +74,8 @@ public struct StandInFault: Sendable {
     public var service: StandInService?
     /// The environment that the fault affects, or nil for any.
     public var environment: AttestEnvironment?
-    /// How many more requests the fault affects, or nil for all until the faults are cleared.
+    /// The number of further requests that the fault affects; nil for all until the faults are
+    /// cleared.
     public var count: Int?
     /// The reply to send, or nil for the right one.
     public var reply: StandInReply?

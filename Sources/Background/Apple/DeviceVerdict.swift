@@ -15,7 +15,7 @@ package enum DeviceVerdict: Sendable {
 
 /// The limit that holds questions about devices back.
 package enum DeviceBound: Sendable {
-    /// As many questions as the configuration allows are in flight.
+    /// The configured number of questions are in flight.
     case inFlight
     /// The configured rate is reached.
     case rate

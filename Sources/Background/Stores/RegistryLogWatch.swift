@@ -20,7 +20,7 @@ package final class RegistryLogWatch {
         self.log = log
     }
 
-    /// To be called about once a second.
+    /// Must be called about once a second.
     package func look(at now: MonotonicInstant) {
         guard let subject else { return }
         let next: Told = subject.isFull ? .full : subject.isGrown(at: now) ? .grown : .short

@@ -18,7 +18,7 @@ package final class RevocationWatch {
         self.log = log
     }
 
-    /// To be called about once a second.
+    /// Must be called about once a second.
     package func look(at now: MonotonicInstant) {
         guard let silence = RevocationSilence(hearing, at: now) else {
             guard told != nil else { return }

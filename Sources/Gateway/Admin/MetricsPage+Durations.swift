@@ -54,7 +54,7 @@ extension MetricsPage {
         page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(.signaturesUndecided) })
         page.family(
             "sallyport_signature_library_trusted", .gauge,
-            help: "0 once crypto_mb was wrong or of no use; absent where it was never used.")
+            help: "0 once crypto_mb was wrong or of no use; absent if it was never used.")
         page.sample([], library.isTrusted ? UInt64(1) : 0)
     }
 

@@ -33,7 +33,7 @@ package enum CaptureFile {
             }
     }
 
-    /// With so many digits, names in order of time are in order of text, until the year 33658.
+    /// With this many digits, the names sorted as text are sorted by time, until the year 33658.
     private static let timeDigitCount = 15
     /// The largest file that is read: a request body and its base64, with room to spare.
     package static let byteCountMax = 4 << 20

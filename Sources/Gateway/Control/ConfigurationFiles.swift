@@ -13,7 +13,7 @@ public final class ConfigurationFiles: Sendable {
     /// Begins a reading, which forgets the files that an earlier one has noted.
     public func begin() { read.withLock { $0 = [:] } }
 
-    /// To be called before the file at `path` is read, so that no later change is missed.
+    /// Must be called before the file at `path` is read, so that no later change is missed.
     public func note(_ path: String) {
         let stamp = Self.stamp(path)
         // The first stamp stays: what was read then may be older than what is there now.

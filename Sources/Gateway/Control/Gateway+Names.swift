@@ -3,7 +3,8 @@ import Settings
 
 /// Resolves the names of upstream servers on a thread of their own, at the start too.
 extension Gateway {
-    /// How long a start waits for names. Servers without an address are down until they have one.
+    /// The time that a start waits for names. Servers without an address are down until they have
+    /// one.
     private static let patience = Duration.seconds(5)
 
     /// Resolves names from now on, if `settings` have any.

@@ -4,8 +4,8 @@ import Policy
 import Settings
 
 extension Gateway {
-    /// How long a start waits for the shares of its rollouts. Without them a client without a proof
-    /// is told to come again.
+    /// The time that a start waits for the shares of its rollouts. Without them a client without a
+    /// proof is told to come again.
     private static let patience = Duration.seconds(1)
 
     /// Learns how far the rollouts have come, before the first client is served.

@@ -27,7 +27,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// The wait that the connection's deadline ends.
     private enum Wait: Equatable {
         case nothing, idle, send
-        /// For the rest of the header block of that number; for the first one from the beginning.
+        /// The wait for the rest of the header block of this number; for the first one from the
+        /// beginning.
         case head(Int)
     }
 

@@ -75,7 +75,7 @@ final class SignalTallies: Sendable {
     /// The interval in which a key's use for the same user is written down: kept times are exact to
     /// this.
     static let noteNanoseconds: UInt64 = 3600 * 1_000_000_000
-    /// How often at most the use of a key is written down, for whatever user.
+    /// The shortest time between two notes of a key's use, for whatever user.
     static let noteGapNanoseconds: UInt64 = 1_000_000_000
 
     private typealias Table<Kind: Tally> = SubjectTable<SignalSubject, WindowTally<Kind>>

@@ -15,7 +15,7 @@ struct LoggedRequest {
     let path: Range32
     let version: StaticString
     private(set) var userAgent: Range32?
-    /// From the one valid `traceparent`. The client chose it.
+    /// The trace ID of the request's only valid `traceparent`. The client chose it.
     private(set) var traceID: Range32?
 
     /// Nil if no head could be read.

@@ -42,11 +42,11 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     /// The reason why it could not connect, reported when a request comes.
     var connectFailure: UpstreamFailure?
 
-    // The progress of sending: head and body are read from the request's own places, so that a
-    // retry finds both untouched; of a body in a file, the piece that is under way.
-    // both untouched; of a body in a file the piece that is under way.
+    // The progress of sending. Head and body are read from the request's own places, so that a
+    // retry finds both unchanged. If the body is in a file, this includes the piece that is being
+    // sent.
     var sentCount = 0
-    /// All bytes of it that were given to the kernel.
+    /// The count of the request's bytes that were given to the kernel.
     var writtenCount = WrittenCount()
     var pending = ByteBuffer()
     /// True if the worker's ``Outbox`` will have it send soon.

@@ -9,7 +9,7 @@ final class BoundListener: Sendable {
     let context: ListenerContext
     private let descriptor: Atomic<Int32>
 
-    /// Without a descriptor if the worker has the socket open already.
+    /// Makes a listener; without a descriptor if the worker has the socket open already.
     init(context: ListenerContext, descriptor: Int32 = -1) {
         self.context = context
         self.descriptor = Atomic(descriptor)

@@ -8,7 +8,7 @@ import Bytes
 struct CounterShard: Sendable {
     /// The bounds that all shards of a store share.
     struct Bounds: Sendable {
-        /// How long the counters of a key are kept after its use, in milliseconds.
+        /// The time that the counters of a key are kept after its use, in milliseconds.
         var retention: Int64
         /// The number of counters that are remembered below the highest one, in 64-bit words.
         var ringWordCount: Int

@@ -18,7 +18,7 @@ enum AppleCommand {
         takes orders (what to do wrong) on a third, in plain HTTP; prints them as one line of JSON
         once they are open, and runs until it is ended. Without --ports they are free ones.
 
-          --directory DIR   apple.json (the roots and keys; made where it is missing), tls-ca.pem,
+          --directory DIR   apple.json (the roots and keys; made if it is missing), tls-ca.pem,
                             root.pem, receipt-root.pem, AuthKey_KEY.p8 for each key, apple.yaml (a
                             section for the gateway's configuration)
           --keys            ids of teams and keys that sign in; ABCDE12345:ABC123DEFG by default

@@ -20,7 +20,7 @@ enum DeviceCommand {
 
         REQUEST: --body TEXT, --body-file FILE, --shape header|body, --fault NAME (see mint --list),
                  --key-id header|clientData|nowhere
-        --base PATH: endpoints.base where it is not /
+        --base PATH: endpoints.base if it is not /
         --device-token TOKEN: of DeviceCheck, as `sallyport-lab apple token` prints them
         """
 

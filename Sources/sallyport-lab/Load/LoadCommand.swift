@@ -7,7 +7,7 @@ enum LoadCommand {
 
           --connections N    clients at once, each waiting for its answer (32)
           --rate N           requests a second, each sent when it is due; its latency counts from
-                             then, also where no connection was free. Else as many as are answered
+                             then, even if no connection was free. Else as many as are answered
           --wait SECONDS     with --rate, how long after the measured time answers are awaited to
                              what was due in it (5). What has none then counts with its age in
                              latency_us, and is counted in unanswered
@@ -17,7 +17,7 @@ enum LoadCommand {
           --seed WORD --devices N --app APP_ID
                              sign each request, by the devices of `sallyport-lab seed`
           --first-counter N  what their counters start from (0)
-          --base PATH        endpoints.base where it is not /
+          --base PATH        endpoints.base if it is not /
           --pid N            also measure this process's processor time
 
         Prints one JSON line. Exits with 1 where any answer had another status than --expect (200)

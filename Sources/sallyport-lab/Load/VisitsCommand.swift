@@ -16,7 +16,7 @@ enum VisitsCommand {
           --sources N        connect from N addresses of 127.0.0.0/8 in turn, each with ports of
                              its own
           --path P           what is requested with POST (/)
-          --base PATH        endpoints.base where it is not /
+          --base PATH        endpoints.base if it is not /
 
         Prints one JSON line: of each phase the seconds, and by tenths of a second when requests
         were due how many came and how many were answered with 200 in time; statuses of all answers.

@@ -8,7 +8,7 @@ enum SignaturesCommand {
     private static let usage = """
         usage: sallyport-lab signatures [--library FILE] [--count N] [--seed N]
 
-          --library  crypto_mb; where it is left out, the one that the system finds
+          --library  crypto_mb; by default the one that the system finds
           --count    verdicts to be compared (100000)
           --seed     another one for other faults (1)
 

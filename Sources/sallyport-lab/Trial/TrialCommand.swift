@@ -16,7 +16,7 @@ enum TrialCommand {
         the header `X-Trial: over`.
 
           --port         0, which is the default, for a free one
-          --base         endpoints.base where it is not /
+          --base         endpoints.base if it is not /
           --seconds      how long the client may take; 300 by default
           --certificate, --key   PEM: speak TLS
           --json         the score card as JSON

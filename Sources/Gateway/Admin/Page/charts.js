@@ -170,7 +170,7 @@ class Chart {
     const start = at === null ? null : data.start + at * data.step * 1000;
     const text = at === null || at >= data.slots ? data.summary
       : `${clock(start)}–${clock(start + data.step * 1000)}: ${this.describe(data, at)}`;
-    // Read out where somebody asks for it, and not again with every answer of the gateway.
+    // Read aloud if the reader asks for it, and not again with every answer of the gateway.
     this.readout.setAttribute("aria-live", at === null ? "off" : "polite");
     if (this.readout.textContent !== text) this.readout.textContent = text;
   }
@@ -219,7 +219,7 @@ function paintColumns(svg, area, data) {
   }
 }
 
-/** Lines that end where nothing is known. */
+/** Lines with gaps for the slots of which nothing is known. */
 function paintLines(svg, area, data) {
   const known = data.series.flatMap((series) => series.values).filter((value) => value !== null);
   const limit = paintScale(svg, area, known.length ? Math.max(0.001, ...known) : 1, (tick) => milliseconds(tick));

@@ -26,7 +26,7 @@ function select(name, label, changed) {
   return element;
 }
 
-/** Replaces the options only where they differ: an open list stays open. */
+/** Replaces the options only if they differ, so that an open list stays open. */
 function options(element, groups, chosen) {
   const wanted = JSON.stringify(groups);
   if (element.dataset.options !== wanted) {
@@ -107,7 +107,7 @@ async function poll() {
   try {
     const [status, refusals] = await Promise.all(
       [ask(`status.json?history=${page.range}`), ask("refusals.json")]);
-    // Somebody has chosen another range meanwhile.
+    // The reader has chosen another range meanwhile.
     if (turn !== page.turn) return;
     page.before = page.status;
     page.status = status;

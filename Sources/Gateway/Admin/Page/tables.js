@@ -4,7 +4,7 @@ function slots(history) {
     start: history.start_ms };
 }
 
-/** The newest version first, and what is no version last. */
+/** The newest version first, and names that are no versions last. */
 function byVersion(left, right) {
   const isWord = (each) => (/^\d/.test(each.version) ? 0 : 1);
   return left.app.localeCompare(right.app) || isWord(left) - isWord(right)
@@ -173,7 +173,7 @@ function showFunnel(status) {
   byId("funnel").replaceChildren(...rows);
 }
 
-/** Told by apps, proved by nobody: the most frequent ones by step, system and version. */
+/** Reported by apps and not proved: the most frequent ones by step, system and version. */
 function showFailures(status) {
   const { causes, versions } = status.history.client_failures;
   const all = sum(causes.map((each) => each.count));
