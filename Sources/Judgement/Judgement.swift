@@ -13,8 +13,7 @@ package struct Judgement: ~Copyable {
         // Indirect, because hardly any request gets here, and every one has room for this.
         indirect case asksForShortfall(Shortfall, Refusal, isDismissed: Bool)
         indirect case asksForRisk(ProvenFacts, cohort: Int)
-        /// The judgement asks for a signal's limit. The slice holds the raised signals that are
-        /// judged after it.
+        /// Asks for a signal's limit. The slice holds the raised signals that are judged after it.
         indirect case asksForSignal(ArraySlice<SignalRule>, isTrial: Bool)
     }
 
@@ -34,8 +33,7 @@ package struct Judgement: ~Copyable {
     package private(set) var isOutdated = false
     /// True if the key's risk metric is above the route's threshold.
     package private(set) var isRisky = false
-    /// True if it passes by a rate limit that was only tried so far, and that has to be taken from
-    /// now.
+    /// True if it passes by a rate limit that was only tried, and has to be taken from now.
     package private(set) var owesRiskRate = false
     /// The facts of the configured signals; nil before they are known, and if there are none.
     package private(set) var signals: SignalFacts?
@@ -79,8 +77,7 @@ package struct Judgement: ~Copyable {
     /// The route asks for no proof.
     package mutating func pass() { outcome.decision = .passed }
 
-    /// The route answers the request itself: that it passed without a judgement is no decision
-    /// then.
+    /// The route answers the request itself, so that passing without a judgement is no decision.
     package mutating func forgetPass() {
         if outcome.decision == .passed { outcome.decision = .undecided }
     }
@@ -96,8 +93,7 @@ package struct Judgement: ~Copyable {
         tier = .none
     }
 
-    /// The client does not wait for the answer any more. `cause` says why, if the gateway ended the
-    /// wait.
+    /// The client is not waiting any more. `cause` says why, if the gateway ended the wait.
     package mutating func clientLeft(because cause: Cause? = nil) {
         guard outcome.decision != .refused else { return }
         (outcome.reason, outcome.cause) = (.clientClosed, cause ?? outcome.cause)
@@ -385,8 +381,7 @@ package struct Judgement: ~Copyable {
         RequestBucket(outcome.refusal, seemsToBeApp: false)
     }
 
-    /// True if the request was refused for the worth of its proof, also by the limit for such
-    /// requests.
+    /// True if it was refused for the worth of its proof, also by the limit for such requests.
     private var isRefusedByProof: Bool {
         outcome.decision == .refused && (isBeyondLimit || outcomeBucket != nil)
     }

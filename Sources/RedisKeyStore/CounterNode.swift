@@ -17,8 +17,7 @@ final class CounterNode {
     private var isLoadingScript = false
     private var isChecking = false
     private var held = HeldCalls()
-    /// Adopted when the handshake is complete, so that no challenge is sealed for a server that
-    /// would not spend it.
+    /// Adopted after the handshake: no challenge is sealed for a server that would not spend it.
     private var found: (look: ServerLook, at: MonotonicInstant)?
     private var handshakeNewsNumber: UInt64 = 0
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
@@ -78,8 +77,7 @@ final class CounterNode {
     private var inquiry: RightsInquiry?
     private var isLeaving = false
 
-    /// `succeedsAnother`: another master may have held the counters of this one before it, and more
-    /// of them.
+    /// `succeedsAnother`: another master may have held these counters before, and more of them.
     init(
         loop: EventLoop, configuration: RedisCounterConfiguration, connection: RedisConfiguration,
         record: [UInt8], news: IncarnationNews, locator: (any RedisLocator)? = nil,
@@ -207,8 +205,7 @@ final class CounterNode {
         }
         switch RedisServerError(line) {
         case .noScript where !isAgain:
-            // Nothing ran. The server takes commands in order, so the script is loaded before the
-            // next call.
+            // Nothing ran. The server takes commands in order: the script comes before the call.
             loadScript()
             return run(call, isAsking: isAsking, isAgain: true, reply: reply)
         case .refusedByConnection:

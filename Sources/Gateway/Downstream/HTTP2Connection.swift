@@ -9,9 +9,8 @@ import TLS
 /// One client's HTTP/2 connection: the socket around an ``HTTP2Session``, and an ``HTTP2Stream``
 /// for each request under way. Only its worker's thread touches it.
 ///
-/// Frames are written at the end of a turn, so that the answers of one turn share a write. An
-/// exchange that is called in a loop over the session then cannot change the session under that
-/// loop.
+/// Frames are written at the end of a turn, so that the answers of one turn share a write, and that
+/// an exchange that is called in a loop over the session cannot change the session meanwhile.
 final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     enum State {
         case open
@@ -27,8 +26,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// The wait that the connection's deadline ends.
     private enum Wait: Equatable {
         case nothing, idle, send
-        /// The wait for the rest of the header block of this number; for the first one from the
-        /// beginning.
+        /// The wait for the rest of this header block; for the first, from the very beginning.
         case head(Int)
     }
 
@@ -53,8 +51,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// The pace of a client that takes no more for now.
     private var readerPace = ReaderPace()
     private var deadline: Deadline?
-    /// The wait for the acknowledgement of SETTINGS, and later for the answer to the PING of an
-    /// announced end.
+    /// The wait for the acknowledgement of SETTINGS, later for the PING of an announced end.
     private var answerDue: DelayedCall?
     private var turnEnd: TurnEndHook?
     private var requestCount = 0
@@ -373,8 +370,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     /// The most bytes that a stream may have waiting beyond those that the connection may hold.
     private static let pieceByteCount = 4 * 1024
-    /// The time for the answer to a PING, which takes a client a round trip. A later answer is not
-    /// waited for.
+    /// The longest wait for the answer to a PING, which takes a client a round trip.
     static let announcementNanoseconds: UInt64 = 1_000_000_000
 }
 
