@@ -35,7 +35,7 @@ extension FuzzTarget {
         }
     }
 
-    /// A receipt that verifies says what was signed: nobody has the key.
+    /// A receipt that verifies says what was signed, because no input can contain a new signature.
     private static func checkReceipt(_ object: [UInt8]) throws(FuzzFinding) {
         guard let apple, let signed = try? ReceiptFields(content: receipt.content.span) else {
             return
@@ -52,7 +52,7 @@ extension FuzzTarget {
         attestedKey: (try? SimulatedDevice(appID: appID))?.publicKey.x963 ?? [], clientHash: [1],
         environment: .production, createdAt: moment, riskMetric: 3)
 
-    /// Nobody has the key of a root that is made for each run.
+    /// No input can be accepted, because the root is made for each run and its key is unknown.
     private static func checkRefusal(of object: [UInt8]) throws(FuzzFinding) {
         guard let apple else { return }
         let verifier = AttestationVerifier(

@@ -33,7 +33,7 @@ extension FuzzTarget {
     }
 }
 
-/// What ``ChunkedDecoder`` made of an input.
+/// The result of ``ChunkedDecoder`` for an input.
 private struct DecodedBody: Equatable {
     enum End: Equatable {
         case open, finished

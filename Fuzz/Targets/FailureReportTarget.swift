@@ -2,7 +2,7 @@ import Telemetry
 
 extension FuzzTarget {
     /// A report that can be read has words and short numbers only, and reads the same when it is
-    /// written anew, in another order, with white space and with a part that nobody knows.
+    /// written anew, in another order, with white space and with an unknown part.
     static let failureReport = FuzzTarget(
         "failure-report", byteCountMax: FailureReport.byteCountMax + 1
     ) { bytes in

@@ -1,9 +1,9 @@
 import HTTP
 
 extension FuzzTarget {
-    /// What is read of a `Forwarded` field, written anew with quotes, reads the same, and so does
-    /// the form in which it is continued; and more elements behind it change nothing of those
-    /// before.
+    /// A `Forwarded` field that was read and is written anew with quotes reads the same, and so
+    /// does the form in which it is continued. Further elements behind it change nothing about
+    /// those before.
     static let forwarded = FuzzTarget("forwarded", byteCountMax: 512) { bytes in
         let continued = ForwardedNodes.canonical(bytes)
         guard let nodes = ForwardedNodes.parse(bytes) else {

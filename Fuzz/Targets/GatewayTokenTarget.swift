@@ -4,8 +4,9 @@ import GatewayTokens
 import KeyStore
 
 extension FuzzTarget {
-    /// Challenges, session tokens and developer tokens of our own: whoever changes one has none, or
-    /// the same one in another spelling of base64. The first byte says what the others are.
+    /// Challenges, session tokens and developer tokens of our own: a changed one is none any more,
+    /// or is the same one in another spelling of base64. The first byte says which kind the others
+    /// are.
     static let gatewayToken = FuzzTarget("gateway-token", seeds: sealedTokens) { input in
         guard let first = input.first else { return }
         let text = Array(input.dropFirst())

@@ -15,7 +15,7 @@ extension FuzzTarget {
     }
 }
 
-/// What an ``HTTP2ClientSession`` made of an input.
+/// The result of an ``HTTP2ClientSession`` for an input.
 private struct AnswerTrace: Equatable {
     var heads: [String] = []
     var bodies: [Int32: [UInt8]] = [:]

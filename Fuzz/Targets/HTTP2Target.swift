@@ -15,7 +15,7 @@ extension FuzzTarget {
     }
 }
 
-/// What an ``HTTP2Session`` made of an input.
+/// The result of an ``HTTP2Session`` for an input.
 private struct SessionTrace: Equatable {
     var heads: [String] = []
     var bodies: [Int32: [UInt8]] = [:]

@@ -22,8 +22,8 @@ extension [UInt8] {
     /// Traps where the range lies outside: then the parser was wrong.
     func text(_ range: Range32) -> [UInt8] { Array(self[range.offsets]) }
 
-    /// What a head that was read completely may consist of: lines that end in CRLF, no other
-    /// control byte than HTAB.
+    /// Checks that a head that was read completely consists of lines that end in CRLF, and has no
+    /// other control byte than HTAB.
     func checkHead() throws(FuzzFinding) {
         for (index, byte) in enumerated() {
             switch byte {

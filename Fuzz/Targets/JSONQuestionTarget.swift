@@ -13,7 +13,7 @@ extension FuzzTarget {
     }
 }
 
-/// What must hold of the head that is made of a question.
+/// The rules for the head that is made of a question.
 enum AskedHead {
     static func check(_ asked: AskedRequest) throws(FuzzFinding) {
         guard let (text, fieldCount) = asked.head(version: .http11) else { return }

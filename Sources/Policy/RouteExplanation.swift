@@ -16,9 +16,9 @@ public struct RouteExplanation {
         case methodNamedElsewhere
         case header(HeaderCondition)
         case lessSpecificHeaders
-        /// The same path with its slash changed has a route that demands more.
+        /// The path with its slash changed has a route that demands more.
         case lessStrict
-        /// The same path with its slash changed has a route that demands other things.
+        /// The path with its slash changed has a route that demands other things.
         case otherDemands
     }
 

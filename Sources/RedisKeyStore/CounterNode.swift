@@ -36,7 +36,8 @@ final class CounterNode {
     var incarnation: Incarnation? { known.look?.incarnation }
     /// The incarnation, and the server's clock extrapolated since the last answer.
     var moment: StoreMoment? { known.moment(at: loop.now) }
-    /// The same as ``moment``, or the moment that another worker has learned since this one looked.
+    /// The value of ``moment``, or the moment that another worker has learned since this one
+    /// looked.
     var sealingMoment: StoreMoment? {
         guard let news = known.newsMoment(of: record, at: loop.now) else { return moment }
         checkIncarnation()

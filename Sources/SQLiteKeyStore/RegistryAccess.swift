@@ -18,7 +18,7 @@ final class RegistryAccess {
     enum Place {
         /// The file of the previous connection, or the first one.
         case same
-        /// The same file, as it seems, but it was away in between.
+        /// This seems to be that file, but it was away in between.
         case returned
         /// Another file, or another log beside it.
         case replaced

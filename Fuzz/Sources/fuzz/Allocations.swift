@@ -1,5 +1,5 @@
-/// What the run of one input asks the allocator for. AddressSanitizer tells of each allocation.
-/// What is freed meanwhile counts too, because asking for it took time.
+/// The memory that the run of one input asks the allocator for. AddressSanitizer reports each
+/// allocation. Memory that is freed meanwhile counts too, because asking for it took time.
 enum Allocations {
     // The hook runs inside the allocator: it touches these numbers and nothing else.
     nonisolated(unsafe) fileprivate static var counting = false

@@ -57,7 +57,7 @@ extension DistinctSketch: Tally {
 struct WindowTally<Kind: Tally>: Remembered {
     /// The interval at which other gateways are asked again for their counts.
     static var sharingNanoseconds: UInt64 { 10 * 1_000_000_000 }
-    /// The same interval for counts of a key: there are many keys, each with few events of its own.
+    /// This interval for the counts of a key: there are many keys, each with few events of its own.
     static var keySharingNanoseconds: UInt64 { 60 * 1_000_000_000 }
 
     private let halfNanoseconds: UInt64
