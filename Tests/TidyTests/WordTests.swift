@@ -132,17 +132,87 @@ struct WordTests {
         #expect(findings.isEmpty, "\(report(findings))")
     }
 
+    /// Comments on declarations that begin with a word whose subject is missing.
+    private static func openings(in file: SourceFile) -> [Finding] {
+        let opening =
+            /(?:Of |The same[ ,]|As above|Likewise|(?:Whom?|Where|Whether it)\b|What [\w ]+ of\b)/
+            .wordBoundaryKind(.simple).matchingSemantics(.unicodeScalar)
+        let texts = file.lines.map { line in line.drop { $0 == " " } }
+        return texts.indices.filter { index in
+            guard texts[index].hasPrefix("/// "),
+                index == 0 || !texts[index - 1].hasPrefix("///")
+            else { return false }
+            var text = texts[index].dropFirst(4)
+            // The words may go on in the next line.
+            if index + 1 < texts.count, texts[index + 1].hasPrefix("/// ") {
+                text += texts[index + 1].dropFirst(3)
+            }
+            return text.prefixMatch(of: opening) != nil
+        }.map { file.finding(line: $0 + 1, "begin with the subject: \"The …\", \"True if …\"") }
+    }
+
     @Test("a comment on a declaration begins with its subject")
     func subjects() {
-        let openings = ["Of ", "The same ", "The same,", "Whom ", "As above", "Likewise"]
-        let findings = SourceTree.swiftFiles.filter { !$0.isTest }.flatMap { file in
-            file.lines.indices.filter { index in
-                let line = file.lines[index].utf8.drop { $0 == 0x20 }
-                return openings.contains { line.starts(with: "/// \($0)".utf8) }
-                    && !file.lines[max(0, index - 1)].contains("///")
-            }.map { file.finding(line: $0 + 1, "say what the declaration is, then what of") }
-        }
+        let findings = SourceTree.swiftFiles.filter { !$0.isTest }.flatMap(Self.openings(in:))
         #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test(
+        "a beginning without a subject is found, and nothing like it",
+        arguments: [
+            ("/// Whether it answers.", true), ("/// Whom to ask.", true), ("/// Where.", true),
+            ("    /// Who asks.", true), ("/// What became of it.", true),
+            ("/// What the files\n/// of it hold.", true), ("/// The same, but later.", true),
+            ("/// Whole bytes.", false), ("/// Whether a key is known.", false),
+            ("/// What it holds. Some of it is old.", false), ("/// Reads.\n/// Where.", false),
+            ("// Who asks.", false), ("/// Official words.", false),
+        ])
+    func openings(comment: String, isFound: Bool) {
+        let file = SourceFile(path: "Sources/X/X.swift", text: comment)
+        #expect(Self.openings(in: file).isEmpty == !isFound)
+    }
+
+    /// Lines with a pronoun that hides who acts. Code may use the words as names.
+    private static func pronouns(in file: SourceFile) -> [Finding] {
+        let pronoun = /\b(?:nobody|somebody|anybody|whoever)\b/
+            .ignoresCase().wordBoundaryKind(.simple).matchingSemantics(.unicodeScalar)
+        return file.lines.indices.filter { index in
+            let count = file.lines[index].matches(of: pronoun).count
+            guard count > 0, file.isSwift else { return count > 0 }
+            return count > file.code.lines[index].matches(of: pronoun).count
+        }.map { file.finding(line: $0 + 1, "say who: the client, an operator, no other process") }
+    }
+
+    @Test("no comment or message in Sources hides who acts behind a pronoun")
+    func pronounsInSources() {
+        let findings = SourceTree.swiftFiles.filter { file in
+            ["Sources/", "clients/swift/Sources/"].contains { file.path.hasPrefix($0) }
+        }.flatMap(Self.pronouns(in:))
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("no page or configuration hides who acts behind a pronoun")
+    func pronounsInPages() {
+        // The change log keeps the words of its time.
+        let findings = SourceTree.files.filter { file in
+            let isConfiguration = file.path.hasPrefix("conf/") && file.path.hasSuffix(".yaml")
+            return isConfiguration || file.path.hasSuffix(".md") && file.path != "CHANGELOG.md"
+        }.flatMap(Self.pronouns(in:))
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test(
+        "a pronoun is found in comments, messages and pages, not in code",
+        arguments: [
+            ("X.swift", "// Nobody asks.", true), ("X.swift", "let a = 1  // nobody's", true),
+            ("X.swift", "log(\"somebody asks\")", true), ("X.md", "WHOEVER asks", true),
+            ("X.swift", "let nobody = nobody()  // Nobody.", true),
+            ("X.swift", "let nobody = anybody()", false), ("X.md", "a nobodyish body", false),
+            ("X.swift", "let nobody = 1  // A user.", false),
+        ])
+    func pronouns(name: String, line: String, isFound: Bool) {
+        let file = SourceFile(path: "Sources/X/\(name)", text: line)
+        #expect(Self.pronouns(in: file).isEmpty == !isFound)
     }
 
     @Test("no file or type has a name that could hold anything")
