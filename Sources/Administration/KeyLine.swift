@@ -159,7 +159,7 @@ package enum KeyLine {
         record.counterFloor = try counter(members)
         if let text = try optional("status", members) {
             guard let status = KeyStatus(rawValue: text), status != .erased else {
-                throw Failure("status is none of active, revoked, erased")
+                throw Failure("status is not one of active, revoked, erased")
             }
             record.status = status
         }

@@ -97,7 +97,7 @@ public final class InheritedListeners {
         else {
             throw IOError(
                 "\(subject), \(address)",
-                .unresolved("takes IPv4 too: give it BindIPv6Only=ipv6-only"))
+                .unresolved("accepts IPv4 too: give it BindIPv6Only=ipv6-only"))
         }
         let status = sallyport_adopt_descriptor(descriptor)
         guard status == 0 else { throw IOError(subject, errno: status) }

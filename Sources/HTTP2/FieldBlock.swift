@@ -67,7 +67,7 @@ public struct FieldBlock: ~Copyable {
     ) {
         let start = bytes.count
         write(&bytes)
-        precondition(bytes.count >= start, "a value took away what stands before it")
+        precondition(bytes.count >= start, "a value removed bytes that stand before it")
         entries.append(
             Entry(nameCount: nameCount, valueCount: bytes.count - start, isIndexed: isIndexed))
     }

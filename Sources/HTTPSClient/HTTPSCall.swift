@@ -124,7 +124,7 @@ public final class HTTPSCall {
         // libcurl takes any end of a connection for the end of such an answer, even one without
         // TLS's close_notify.
         guard response.isHTTP2 || response.tellsItsEnd else {
-            return .failure(.cut("an answer that does not tell its length"))
+            return .failure(.cut("an answer that does not state its length"))
         }
         return .success(response)
     }

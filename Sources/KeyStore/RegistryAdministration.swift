@@ -91,7 +91,7 @@ public struct UnaskedServer: Hashable, Sendable, CustomStringConvertible {
     }
 
     public var description: String {
-        "\(address) does not tell whether it is the primary by now: \(reason)"
+        "\(address) did not say whether it is the primary now: \(reason)"
     }
 }
 

@@ -281,7 +281,7 @@ struct ServerCheckup {
         }
         stepName = "clean-up"
         if case .error(let line) = try dialogue.ask(trial.removal) {
-            tell(.warning, "DEL: \(line.prefix(200)): what was tried goes within a minute")
+            tell(.warning, "DEL: \(line.prefix(200)): what was tried expires within a minute")
         } else {
             tell(.ok, "what was tried is removed")
         }

@@ -22,7 +22,7 @@ public final class TLSAuthorities: @unchecked Sendable {
             let certificate = unsafe sallyport_certificates_at(stack.pointer, Int32(index))
             guard unsafe X509_STORE_add_cert(store, certificate) == 1 else {
                 unsafe X509_STORE_free(store)
-                throw TLSError(ErrorQueue.drain("OpenSSL does not take a certificate"))
+                throw TLSError(ErrorQueue.drain("OpenSSL does not accept a certificate"))
             }
         }
         do throws(TLSError) {

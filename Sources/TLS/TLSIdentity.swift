@@ -88,7 +88,7 @@ public final class TLSIdentity: @unchecked Sendable {
             }
         }
         guard unsafe SSL_CTX_use_cert_and_key(context, certificate, key, issuers, 1) == 1 else {
-            throw TLSError(ErrorQueue.drain("OpenSSL does not take the certificate"))
+            throw TLSError(ErrorQueue.drain("OpenSSL does not accept the certificate"))
         }
     }
 

@@ -54,7 +54,7 @@ public final class TLSRevocations: @unchecked Sendable {
     func use(in store: OpaquePointer) throws(TLSError) {
         try unsafe Self.read(pem) { list throws(TLSError) in
             guard unsafe X509_STORE_add_crl(store, list) == 1 else {
-                throw TLSError(ErrorQueue.drain("OpenSSL does not take a revocation list"))
+                throw TLSError(ErrorQueue.drain("OpenSSL does not accept a revocation list"))
             }
         }
         unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL))

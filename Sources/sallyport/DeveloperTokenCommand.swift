@@ -105,7 +105,7 @@ enum DeveloperTokenCommand {
         }
         for name in names {
             guard settings.developerRoutes.contains(name) else {
-                Exit.usage("--routes: no route \(name) takes developer tokens (attest.accept)")
+                Exit.usage("--routes: no route \(name) accepts developer tokens (attest.accept)")
             }
         }
         return names

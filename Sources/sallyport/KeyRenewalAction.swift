@@ -39,10 +39,10 @@ enum KeyRenewalAction {
         _ settings: Settings
     ) throws {
         if let text = arguments.value("--outcome") {
-            guard arguments.operands.isEmpty else { Exit.usage("--outcome goes without KEY_ID") }
+            guard arguments.operands.isEmpty else { Exit.usage("--outcome takes no KEY_ID") }
             guard let selection = Selection(text) else {
                 let known = ["any", "never"] + RenewalOutcome.allCases.map(\.rawValue)
-                Exit.usage("--outcome: \(text) is none of \(known.joined(separator: ", "))")
+                Exit.usage("--outcome: \(text) is not one of \(known.joined(separator: ", "))")
             }
             try renew(selection, filter, registry, asJSON: arguments.wantsJSON)
         } else {

@@ -97,7 +97,7 @@ enum KeysCommand {
         _ name: String, _ action: String, _ registry: any RegistryAdministration,
         _ arguments: Arguments, _ settings: Settings
     ) throws {
-        guard arguments.operands.isEmpty else { Exit.usage("--user goes without KEY_ID") }
+        guard arguments.operands.isEmpty else { Exit.usage("--user takes no KEY_ID") }
         switch action {
         case "export": try KeyUserAction.export(registry, name, settings)
         case "erase": try KeyUserAction.erase(registry, name, arguments, settings)
@@ -129,7 +129,7 @@ enum KeysCommand {
         }
         if let text = arguments.value("--status") {
             guard let status = KeyStatus(rawValue: text) else {
-                Exit.usage("--status: \(text) is none of active, revoked, erased")
+                Exit.usage("--status: \(text) is not one of active, revoked, erased")
             }
             filter.status = status
         }

@@ -25,7 +25,7 @@ struct RequestSearch {
     mutating func lookInLogs(_ log: LogSettings) {
         guard log.format == .json else {
             notes.append(
-                "log.format is \(log.format.rawValue), whose lines do not tell causes: give a log "
+                "log.format is \(log.format.rawValue), whose lines do not name causes: give a log "
                     + "in JSON with --log FILE")
             return
         }

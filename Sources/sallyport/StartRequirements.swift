@@ -101,7 +101,7 @@ struct StartRequirements {
         if room.byteCount < Self.roomByteCountMin {
             text = "\(room.byteCount >> 10) KiB are free"
         } else if room.fileCount == 0 {
-            text = "its file system takes no more files"
+            text = "its file system has no room for more files"
         } else {
             return []
         }

@@ -135,7 +135,7 @@ struct SimulatedReceiptTests {
             }
         }
         #expect(try failure(isMarked: true) == nil)
-        #expect(try failure(isMarked: false) == .certificateChain("the signer is none of receipts"))
+        #expect(try failure(isMarked: false) == .certificateChain("the signer is not for receipts"))
         // A root of the operator's own vouches for nothing else.
         let bytes = try apple.receipt(receipt(.receipt), isSignerMarked: false)
         _ = try ReceiptVerifier(roots: [apple.receiptRoot]).verify(

@@ -16,7 +16,7 @@ struct RevocationWatchTests {
         }
         #expect(look(2).isEmpty)
         let first = look(3).first
-        #expect(first?.hasSuffix("still passes where it is cached: registry: no answer") == true)
+        #expect(first?.hasSuffix("still passes if it is cached: registry: no answer") == true)
         #expect(look(4).isEmpty)
         hearing.failed("registry: denied")
         #expect(look(5).first?.hasSuffix("registry: denied") == true)

@@ -82,9 +82,9 @@ extension AttestationFailure: CustomStringConvertible {
         case .keyIDMismatch: "the key id is not the SHA-256 of the leaf's public key"
         case .appMismatch: "the relying party id hash belongs to no configured app"
         case .counterNotZero: "the counter is not 0"
-        case .environmentUnknown: "the AAGUID is none of Apple's"
+        case .environmentUnknown: "the AAGUID is not one of Apple's"
         case .environmentNotAllowed(let environment):
-            "the app takes no keys of the \(environment.rawValue) environment"
+            "the app accepts no keys of the \(environment.rawValue) environment"
         case .credentialIDMismatch: "the credential id is not the key id"
         case .publicKeyMismatch: "the credential public key is not the leaf's"
         case .macSecurityReduced:

@@ -33,7 +33,7 @@ enum ClientDataVariant {
         if let decoded = Base64.decode(clientData.span) {
             candidates.append(
                 (
-                    "it matches the hash of what the client data's base64 stands for",
+                    "it matches the hash of the bytes that the client data's base64 encodes",
                     SHA256.hash(decoded).array
                 ))
         }

@@ -81,7 +81,7 @@ extension Explanation {
         _ name: String, _ claim: String, given expected: Expected?,
         _ body: (Expected) throws(ReceiptFailure) -> Void
     ) {
-        guard let expected else { return skip(name, "none was given to compare") }
+        guard let expected else { return skip(name, "no value was given to compare") }
         do throws(ReceiptFailure) {
             try body(expected)
             pass(name, claim)

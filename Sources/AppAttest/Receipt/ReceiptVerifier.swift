@@ -60,7 +60,7 @@ public struct ReceiptVerifier: Sendable {
         }
         let isMarked = message.signer.extensionValue(oid: Self.signerMarkOID) != nil
         guard isMarked || path.last != sharedRoot else {
-            throw .certificateChain("the signer is none of receipts")
+            throw .certificateChain("the signer is not for receipts")
         }
     }
 

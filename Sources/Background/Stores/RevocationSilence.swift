@@ -26,6 +26,6 @@ package struct RevocationSilence: Sendable {
     package var consequence: String {
         isExpired
             ? "no key is cached any more, and each request asks the registry for its key"
-            : "a key that is revoked now still passes where it is cached"
+            : "a key that is revoked now still passes if it is cached"
     }
 }

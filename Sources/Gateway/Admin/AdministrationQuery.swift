@@ -93,7 +93,7 @@ struct AdministrationQuery {
         }
         if let text = values["status"] {
             guard let status = KeyStatus(rawValue: text) else {
-                throw AdministrationFault("status is none of active, revoked, erased")
+                throw AdministrationFault("status is not one of active, revoked, erased")
             }
             filter.status = status
         }

@@ -24,7 +24,7 @@ extension AdminDesk {
             name: "(admin.api)", subject: .address,
             rate: RateLimitSettings.Rate(count: 1, period: .second), burst: 10))
 
-    static let otherMethods: StaticString = "This path takes the methods that Allow names."
+    static let otherMethods: StaticString = "This path accepts the methods that Allow names."
 
     /// Compares the token before anything else of the request is used, and before any body is read.
     func beginAdministration(path: Span<UInt8>) throws(Refusal) -> Step {

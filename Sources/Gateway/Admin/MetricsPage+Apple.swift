@@ -27,7 +27,7 @@ extension MetricsPage {
     static func writeDeviceBits(_ hub: Hub, _ names: [String], _ page: inout MetricFamilies) {
         page.family(
             "sallyport_enrolment_device_tokens_total", .counter,
-            help: "Verified attestations, by what became of their DeviceCheck token.")
+            help: "Verified attestations, by the result of their DeviceCheck token.")
         for outcome in DeviceTokenOutcome.allCases {
             page.sample(
                 [("outcome", outcome.rawValue)],

@@ -8,7 +8,7 @@ extension MetricsPage {
         guard meter.isOn else { return }
         page.family(
             "sallyport_otlp_exports_total", .counter,
-            help: "Requests to the OpenTelemetry collector, by what became of them.")
+            help: "Requests to the OpenTelemetry collector, by their outcome.")
         for signal in ExportMeter.Signal.allCases {
             for outcome in ExportMeter.Outcome.allCases {
                 page.sample(

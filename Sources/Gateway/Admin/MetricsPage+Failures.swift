@@ -15,7 +15,7 @@ extension MetricsPage {
         }
         page.family(
             "sallyport_app_client_failures_total", .counter,
-            help: "The same by app, its version, and what went wrong.")
+            help: "Failures that apps report, by app, its version, and what went wrong.")
         for (name, count) in FailureList.sorted(counts.versions) {
             page.sample(
                 [

@@ -30,7 +30,7 @@ extension MetricsPage {
         guard !fetched.isEmpty else { return }
         page.family(
             "sallyport_jwks_fetches_total", .counter,
-            help: "Questions to issuers for their keys, by what became of them.")
+            help: "Questions to issuers for their keys, by their outcome.")
         for (name, figures) in fetched {
             for outcome in IssuerKeys.Outcome.allCases {
                 page.sample(
@@ -39,7 +39,7 @@ extension MetricsPage {
         }
         page.family(
             "sallyport_jwks_keys", .gauge,
-            help: "Keys of an issuer that tokens are checked by: with 0 none is accepted.")
+            help: "Keys of an issuer with which tokens are checked; with 0, no token is accepted.")
         for (name, figures) in fetched { page.sample([("proof", name)], UInt64(figures.keyCount)) }
         page.family(
             "sallyport_jwks_age_seconds", .gauge,

@@ -41,11 +41,11 @@ extension MetricsPage {
         }
         family(
             "sallyport_tls_certificate_not_before_timestamp_seconds",
-            help: "When the certificate of a listener began, by the first of its names."
+            help: "The start of the validity of a listener's certificate, by its first DNS name."
         ) { $0.notBefore }
         family(
             "sallyport_tls_certificate_not_after_timestamp_seconds",
-            help: "When the certificate of a listener ends, by the first of its names."
+            help: "The end of the validity of a listener's certificate, by its first DNS name."
         ) { $0.notAfter }
     }
 }

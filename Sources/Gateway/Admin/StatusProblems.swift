@@ -30,7 +30,7 @@ struct StatusInspection {
         return [
             StatusProblem(
                 .warning, .draining,
-                "The gateway is stopping: it serves what is open and takes no new connections.",
+                "The gateway is stopping: it serves open connections and accepts no new ones.",
                 "Nothing is to be done if that was meant.")
         ]
     }
@@ -238,7 +238,7 @@ struct StatusInspection {
                 StatusProblem(
                     .error, .signatureLibrary,
                     "\(reason.text(about: library.path)), so it is not used any more"
-                        + (reason.isAboutVerdicts ? "; what it said before may be wrong." : "."),
+                        + (reason.isAboutVerdicts ? "; its earlier verdicts may be wrong." : "."),
                     "Set crypto.batch: off, and look at the machine: its memory, its processor "
                         + "and the library's file."))
         }

@@ -255,7 +255,7 @@ final class EnvoyCall: ClientStream {
     }
 
     private static var outOfPlace: GRPCStatus {
-        GRPCStatus(.invalidArgument, "the message is none that may come now")
+        GRPCStatus(.invalidArgument, "this message may not come now")
     }
 
     // MARK: the request in question

@@ -111,6 +111,6 @@ final class SignatureQueue {
             "\(reason.text(about: library.path)): signatures are verified one at a time until the "
                 + "gateway restarts"
                 + (reason.isAboutVerdicts
-                    ? ", and what the library said before may be wrong" : ""))
+                    ? ", and its earlier verdicts may be wrong" : ""))
     }
 }
