@@ -15,7 +15,7 @@ extension Certificate {
         var certificates: [Certificate] = []
         while let block = try nextBlock(bio) {
             guard block.name == "CERTIFICATE" else {
-                throw .malformed("PEM: holds a block that is no certificate")
+                throw .malformed("PEM: a block is not a certificate")
             }
             guard certificates.count < pemCertificateCountMax else {
                 throw .malformed("PEM: more than \(pemCertificateCountMax) certificates")

@@ -88,7 +88,7 @@ extension IOError.Reason {
         case .addressInUse: "address already in use"
         case .addressNotAvailable: "cannot assign requested address"
         case .outOfDescriptors: "too many open files"
-        case .busy: "too much waits for it"
+        case .busy: "too many requests wait for it"
         case .openToOthers: "open to other users: chmod 700"
         case .tooLarge(let byteCountMax): "larger than \(byteCountMax) bytes"
         case .unanswered(let setting): "no answer within \(setting)"

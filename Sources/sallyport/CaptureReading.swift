@@ -22,7 +22,7 @@ struct CaptureReading {
             let bytes = try File.read(path, byteCountMax: CaptureFile.byteCountMax)
             let members = try? JSONValue.parse(bytes.span, byteCountMax: bytes.count, depthMax: 4)
             guard let members, members["request_id"]?.stringValue == requestID else {
-                Console.complain("sallyport: \(path): is no file of capture")
+                Console.complain("sallyport: \(path): is not a file of capture")
                 return nil
             }
             self.path = path

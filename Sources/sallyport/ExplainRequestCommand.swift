@@ -30,8 +30,8 @@ enum ExplainRequestCommand {
             let places = search.searched.joined(separator: ", ")
             Exit.failed(
                 "request \(requestID) was not found"
-                    + (places.isEmpty ? ": there was nowhere to look" : " in \(places)")
-                    + "\nIts line may have gone with an older log file (rotation)"
+                    + (places.isEmpty ? ": there was no place to search" : " in \(places)")
+                    + "\nIts line may be in an older log file (rotation)"
                     + (isSampled ? ", may have been left out (log.sample)" : "")
                     + ", or another gateway has answered it: ask there")
         }

@@ -173,7 +173,7 @@ enum RolloutCommand {
             }
             reading = outcome.reading
         }
-        Exit.failed("\(rollout.subject.name): other writers keep getting in first; try again")
+        Exit.failed("\(rollout.subject.name): other writers change it at the same time; try again")
     }
 
     private static let attemptCountMax = 50

@@ -27,7 +27,7 @@ extension StartRequirements {
         return [
             Fault(
                 setting: "registry",
-                text: "\(path) has another name (a hard link), with which no gateway starts")
+                text: "\(path) has another name (a hard link), so no gateway starts with it")
         ]
     }
 }

@@ -122,7 +122,7 @@ struct StartRequirements {
             }
             problem = "cannot create a directory in \(parent): \(obstacle.text)"
         } else if !File.canWrite(inDirectory: path) {
-            problem = "\(path) is no directory that can be written"
+            problem = "\(path) is not a writable directory"
         } else if !File.isOnlyOwners(path) {
             problem = "\(path) is open to other users, so nothing is kept: chmod 700 \(path)"
         } else {

@@ -45,7 +45,7 @@ extension ReceiptFailure: CustomStringConvertible {
         case .appMismatch: "the receipt is for another app"
         case .keyMismatch: "the receipt is for another key"
         case .environmentMismatch: "the receipt is of another environment"
-        case .timeMismatch: "the receipt was not made when it can have been"
+        case .timeMismatch: "the receipt's creation time is not possible"
         }
     }
 }

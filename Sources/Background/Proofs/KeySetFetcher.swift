@@ -173,7 +173,7 @@ package final class KeySetFetcher {
         log.event(
             level: "error", "jwks_expired",
             "proofs.\(source.settings.name): no keys could be fetched for \(Self.staleMaxText), "
-                + "and its tokens are not taken any more")
+                + "and its tokens are not accepted any more")
     }
 
     private func ask(_ source: Source, _ now: MonotonicInstant) {

@@ -28,9 +28,9 @@ public enum MultiBufferDistrust: UInt8, Sendable {
     public func text(about path: String) -> String {
         switch self {
         case .otherVerdict: "OpenSSL does not share a verdict of \(path)"
-        case .knownWrong: "\(path) was wrong about a signature of which the verdict is known"
+        case .knownWrong: "\(path) was wrong about a signature whose verdict is known"
         case .knownUndecided:
-            "\(path) could not judge a signature of which the verdict is known"
+            "\(path) could not judge a signature whose verdict is known"
         case .undecided:
             "\(path) could not judge any of "
                 + "\(P256BatchVerifier.undecidedRunMax) signatures in a row"

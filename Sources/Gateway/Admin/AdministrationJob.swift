@@ -23,7 +23,7 @@ struct AdministrationJob: Sendable {
             return try answer(registry)
         } catch {
             var answer = AdministrationProblem.answer(
-                503, "store_unavailable", "the registry did not do it: \(error)", author.requestID)
+                503, "store_unavailable", "the registry failed: \(error)", author.requestID)
             answer.failure = "\(error)"
             return answer
         }

@@ -73,7 +73,7 @@ extension AdminDesk {
         }
         guard let wait else {
             var response = administrationProblem(
-                401, "unauthorized", "the request shows no token of admin.api.token_file")
+                401, "unauthorized", "the request has no token of admin.api.token_file")
             response.fields.append(("WWW-Authenticate", Array("Bearer".utf8)))
             return exchange.answer(response)
         }
@@ -101,7 +101,7 @@ extension AdminDesk {
             floors: worker.hub.floors)
         guard worker.administer(job.run, for: exchange) else {
             var response = administrationProblem(
-                503, "gateway_busy", "as many requests are under way as may be")
+                503, "gateway_busy", "the limit of concurrent requests is reached")
             response.fields.append(("Retry-After", Array("1".utf8)))
             return exchange.answer(response)
         }

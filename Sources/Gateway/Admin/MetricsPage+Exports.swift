@@ -18,7 +18,7 @@ extension MetricsPage {
         }
         page.family(
             "sallyport_otlp_dropped_total", .counter,
-            help: "Spans that no collector has, by why.")
+            help: "Spans that reached no collector, by reason.")
         for loss in ExportMeter.Loss.allCases {
             page.sample([("reason", loss.rawValue)], meter.value(loss))
         }

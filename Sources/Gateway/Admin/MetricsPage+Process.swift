@@ -47,7 +47,7 @@ extension MetricsPage {
         page.sample([], UInt64(hub.reloads.failure == nil ? 1 : 0))
         page.family(
             "sallyport_config_last_reload_success_timestamp_seconds", .gauge,
-            help: "When the configuration in force was taken: at the start or by a reload.")
+            help: "The time of the start or reload that loaded the configuration in force.")
         page.sample([], UInt64(max(0, hub.reloads.takenAt)))
     }
 

@@ -43,7 +43,7 @@ extension MetricsPage {
         for (name, figures) in fetched { page.sample([("proof", name)], UInt64(figures.keyCount)) }
         page.family(
             "sallyport_jwks_age_seconds", .gauge,
-            help: "How long ago an issuer's keys were fetched; after 24 hours they are forgotten.")
+            help: "The age of an issuer's keys; after 24 hours they are forgotten.")
         let now = MonotonicInstant.now()
         for (name, figures) in fetched {
             guard let age = figures.age(at: now) else { continue }

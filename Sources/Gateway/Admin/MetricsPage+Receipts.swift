@@ -31,11 +31,11 @@ extension MetricsPage {
         guard meter.holdsLease else { return }
         page.family(
             "sallyport_receipts_due", .gauge,
-            help: "Receipts whose time has come; counted up to 100000.")
+            help: "Receipts that are due; counted up to 100000.")
         page.sample([], meter.dueCount)
         page.family(
             "sallyport_receipts_overdue_seconds", .gauge,
-            help: "How long the oldest of them has been due.")
+            help: "The time for which the oldest due receipt has been due.")
         page.sample([], meter.overdueSeconds(at: WallClock.now().seconds))
         page.family(
             "sallyport_receipt_spacing_seconds", .gauge,

@@ -64,7 +64,7 @@ extension MetricsPage {
         }
         page.family(
             "sallyport_rollout_changed_timestamp_seconds", .gauge,
-            help: "When a rollout changed last, and why.")
+            help: "The time of a rollout's last change, and its cause.")
         for rollout in figures {
             guard let state = rollout.state else { continue }
             page.sample(

@@ -183,13 +183,13 @@ enum MetricsPage {
         if let hearing = hub.registry.hearing {
             page.family(
                 "sallyport_revocations_age_seconds", .gauge,
-                help: "The time since which a key may have been revoked unheard.")
+                help: "The time since all changes of the registry were last read.")
             page.sample([], nanoseconds: hearing.age(at: .now()).wholeNanoseconds)
         }
         if let log = hub.registry.writeAheadLog {
             page.family(
                 "sallyport_registry_log_bytes", .gauge,
-                help: "What is in the write-ahead log of the registry.")
+                help: "The size of the registry's write-ahead log.")
             page.sample([], UInt64(log.byteCount))
         }
         page.family(

@@ -54,7 +54,7 @@ extension StatusInspection {
                 StatusProblem(
                     .warning, .logLinesLost,
                     "Lines of a log were lost in the last hour.",
-                    "Make room on its disk, or have its reader keep up.")
+                    "Make room on its disk, or make its reader faster.")
             ),
         ]
     }

@@ -94,8 +94,8 @@ public final class Gateway {
             if change == .replaced {
                 logs.event(
                     level: "error", "registry_replaced",
-                    "the registry's file or its log was replaced, removed or written over, and "
-                        + "what is there now counts; changes may be lost or mixed: run doctor")
+                    "the registry's file or its log was replaced, removed or written over; the "
+                        + "present one is used; changes may be lost or mixed: run doctor")
             }
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }

@@ -151,7 +151,7 @@ final class EnvoyCall: ClientStream {
         // Nothing more is expected of Envoy, except that it takes the body back.
         if state != .relaying { deadline.clear() }
         guard !messages.hasPart else {
-            return fail(GRPCStatus(.invalidArgument, "the last message is not whole"))
+            return fail(GRPCStatus(.invalidArgument, "the last message is incomplete"))
         }
         if service == .check, let question {
             do throws(QuestionFault) {

@@ -258,7 +258,7 @@ final class LogWriters: EventLog {
                     // here.
                     lastReopenFailure.withLock { $0 = error }
                     event(
-                        level: "error", "log_reopen_failed", "the old file is written on: \(error)")
+                        level: "error", "log_reopen_failed", "the old file stays in use: \(error)")
                 }
                 guard let end = reopening.withLock({ $0.done(error) }) else { return }
                 lastReopenFailure.withLock { $0 = end.failure }

@@ -14,7 +14,7 @@ public enum EnvoyCheck {
         do throws(ProtobufError) {
             return try question(bytes)
         } catch {
-            throw QuestionFault("the message is no CheckRequest, or says a thing twice")
+            throw QuestionFault("the message is not a CheckRequest, or has a field twice")
         }
     }
 

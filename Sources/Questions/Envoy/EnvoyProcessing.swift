@@ -31,7 +31,7 @@ public enum EnvoyProcessing {
         do throws(ProtobufError) {
             return try event(bytes)
         } catch {
-            throw QuestionFault("the message is no ProcessingRequest, or says a thing twice")
+            throw QuestionFault("the message is not a ProcessingRequest, or has a field twice")
         }
     }
 

@@ -113,7 +113,7 @@ extension AppAttestClient {
             url: configuration.gateway.appendingPathComponent(path), resolvingAgainstBaseURL: true)
         parts?.queryItems = query.map { URLQueryItem(name: $0, value: $1) }
         guard let url = parts?.url else {
-            throw ClientError.invalidRequest("the gateway's URL is none")
+            throw ClientError.invalidRequest("the gateway's URL is not valid")
         }
         var request = URLRequest(url: url)
         request.setValue("application/json", forHTTPHeaderField: "Accept")

@@ -34,7 +34,7 @@ enum ClientData {
         guard case .data(let data) = body, let start = data.firstIndex(of: UInt8(ascii: "{")),
             let object = try? JSONSerialization.jsonObject(with: data) as? [String: Any]
         else {
-            throw ClientError.invalidRequest("the body is what is signed, and is no JSON object")
+            throw ClientError.invalidRequest("the signed body is not a JSON object")
         }
         guard object[member] == nil else {
             throw ClientError.invalidRequest("the body has a member \(member) already")
