@@ -28,7 +28,7 @@ enum ExplainCommand {
 
         request says why a request was refused, whose fault that is and what to do. WHAT is its id,
         which every answer has in X-Request-Id. It is looked up in the access log (and rotated
-        files beside it), among the last refusals that the gateway's admin listener tells, and in
+        files beside it), among the last refusals that the gateway's admin listener has, and in
         capture.directory.
 
           -c FILE                      the gateway's configuration

@@ -32,10 +32,10 @@ enum AppleCommand {
           POST /faults         {"service", "environment", "count", "status", "body", "retry_after",
                                 "conduct": whole|cut|close|silent|garbage|endless, "delay_ms"}
                                each of them optional; count 1 by default, 0 for all to come
-          DELETE /faults       all is well again
-          GET /requests        what came; DELETE /requests forgets it
+          DELETE /faults       ends all faults
+          GET /requests        the requests that came; DELETE /requests forgets them
           POST /device-tokens  {"device", "team", "environment", "count"} -> {"tokens"}
-          POST /bits           {"device", "team"} -> {"bit0", "bit1"}, null where never set
+          POST /bits           {"device", "team"} -> {"bit0", "bit1"}, null if never set
           POST /keys           {"key_id", "revoked"}: Apple no longer accepts it, or does again
           POST /attested-keys  {"key_id", "device" | "risk" | "forgotten"}
           POST /clock          {"offset"}: seconds from this machine's clock

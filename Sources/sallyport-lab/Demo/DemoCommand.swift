@@ -9,7 +9,7 @@ enum DemoCommand {
                                   --challenge-seconds N
 
         Enrols a device, sends asserted requests that must pass and others that must not, and prints
-        what became of each. Exits with 1 unless every row is as it should be.
+        the outcome of each. Exits with 1 unless every row is as it should be.
         """
 
     static func run(_ words: [String]) throws {

@@ -10,7 +10,7 @@ enum RootCommand {
 
           --state FILE             where the new roots and their private keys are kept
           --pem FILE               the root, for trust.extra_roots
-          --intermediate-pem FILE  what signs the leaf certificates
+          --intermediate-pem FILE  the CA that signs the leaf certificates
           --receipt-root-pem FILE  the root of receipts, for trust.extra_roots too
         """
 

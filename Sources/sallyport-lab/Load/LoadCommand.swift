@@ -13,14 +13,14 @@ enum LoadCommand {
                              latency_us, and is counted in unanswered
           --seconds N        measured time (5), after --warm-up SECONDS (1)
           --method M --path P --body-bytes N
-                             what is requested (GET, /, none)
+                             the request (GET, /, none)
           --seed WORD --devices N --app APP_ID
                              sign each request, by the devices of `sallyport-lab seed`
-          --first-counter N  what their counters start from (0)
+          --first-counter N  the start of their counters (0)
           --base PATH        endpoints.base if it is not /
           --pid N            also measure this process's processor time
 
-        Prints one JSON line. Exits with 1 where any answer had another status than --expect (200)
+        Prints one JSON line. Exits with 1 if any answer had another status than --expect (200)
         or a connection broke.
         """
 

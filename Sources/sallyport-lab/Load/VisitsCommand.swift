@@ -11,11 +11,11 @@ enum VisitsCommand {
 
           --seed WORD --devices N --app APP_ID
                              the devices of `sallyport-lab seed` that sign, in turn
-          --first-counter N  what their counters start from (0)
+          --first-counter N  the start of their counters (0)
           --give-up MS       when a client closes its connection without an answer (1000)
           --sources N        connect from N addresses of 127.0.0.0/8 in turn, each with ports of
                              its own
-          --path P           what is requested with POST (/)
+          --path P           the path of the POST requests (/)
           --base PATH        endpoints.base if it is not /
 
         Prints one JSON line: of each phase the seconds, and by tenths of a second when requests
