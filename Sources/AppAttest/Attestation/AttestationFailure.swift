@@ -24,7 +24,7 @@ public enum AttestationFailure: Error, Hashable, Sendable {
     case appMismatch
     /// Check 6: the counter of a new key is not 0.
     case counterNotZero
-    /// Check 7: the AAGUID is none of Apple's.
+    /// Check 7: the AAGUID is not one of Apple's.
     case environmentUnknown
     /// Check 7: the app does not accept keys of this environment.
     case environmentNotAllowed(AttestEnvironment)

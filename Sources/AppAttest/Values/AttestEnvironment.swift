@@ -5,7 +5,7 @@ public enum AttestEnvironment: String, Sendable, CaseIterable {
     case production
     case development
 
-    /// The environment that an AAGUID names; nil if the AAGUID is none of Apple's.
+    /// The environment that an AAGUID names; nil if the AAGUID is not one of Apple's.
     ///
     /// `appattestsandbox` stands in Apple's text, but in no object seen so far. It counts as
     /// development, the environment that is trusted less: an app that accepts only production never
