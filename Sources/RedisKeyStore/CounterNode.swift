@@ -36,8 +36,7 @@ final class CounterNode {
     var incarnation: Incarnation? { known.look?.incarnation }
     /// The incarnation, and the server's clock extrapolated since the last answer.
     var moment: StoreMoment? { known.moment(at: loop.now) }
-    /// The value of ``moment``, or the moment that another worker has learned since this one
-    /// looked.
+    /// The value of ``moment``, or a later one that another worker's look has learned.
     var sealingMoment: StoreMoment? {
         guard let news = known.newsMoment(of: record, at: loop.now) else { return moment }
         checkIncarnation()
