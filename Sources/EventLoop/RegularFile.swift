@@ -38,24 +38,17 @@ public final class RegularFile: Sendable {
 
     /// Reads a part of the file. Throws ``IOError/Reason/cutShort`` if the file ends before.
     public func read(at offset: Int, byteCount: Int) throws(IOError) -> [UInt8] {
-        var code: Int32 = 0
-        let bytes = [UInt8](capacity: max(0, byteCount)) { output in
-            while output.count < byteCount, code == 0 {
-                unsafe output.withUnsafeMutableBufferPointer { target, filled in
-                    let start = unsafe target.baseAddress.map { unsafe $0 + filled }
-                    let position = off_t(offset + filled)
-                    let count = unsafe pread(file.raw, start, byteCount - filled, position)
-                    if count > 0 { return filled += count }
-                    code = count == 0 ? Self.ended : sallyport_errno()
-                    if code == EINTR { code = 0 }
-                }
+        var buffer = ByteBuffer(capacity: max(0, byteCount))
+        do throws(IOError) {
+            while buffer.count < byteCount {
+                let filled = buffer.count
+                let count = try File.read(
+                    file.raw, at: offset + filled, into: &buffer, atMost: byteCount - filled)
+                if count == 0 { throw IOError(path, .cutShort) }
             }
+        } catch {
+            throw IOError(path, error.reason)
         }
-        if code == Self.ended { throw IOError(path, .cutShort) }
-        if code != 0 { throw IOError(path, errno: code) }
-        return bytes
+        return buffer.readable.array
     }
-
-    /// A value that is no error number.
-    private static let ended: Int32 = -1
 }
