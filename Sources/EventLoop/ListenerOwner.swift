@@ -1,13 +1,9 @@
 import Bytes
 
-/// The process that listens at a TCP address, by the kernel's tables (proc(5)).
-public struct ListenerOwner: Hashable, Sendable {
-    public let processID: Int32
-    /// The program's name, as the kernel keeps it.
-    public let name: String
-
-    /// The first process visible to this user that keeps others from binding `address`.
-    public static func find(at address: SocketAddress) -> ListenerOwner? {
+/// The process that listens at a TCP address, as the kernel's tables tell (proc(5)).
+public enum ListenerOwner {
+    /// The first one that this user may look at and that keeps others from binding `address`.
+    public static func find(at address: SocketAddress) -> NamedProcess? {
         let sockets = Set(inodes(at: address).map { "socket:[\($0)]" })
         guard !sockets.isEmpty, let names = try? File.namesBeginning("/proc/") else { return nil }
         for process in names {
@@ -16,7 +12,7 @@ public struct ListenerOwner: Hashable, Sendable {
             guard
                 descriptors.contains(where: { File.linkTarget($0).map(sockets.contains) ?? false })
             else { continue }
-            return ListenerOwner(processID: id, name: HostSystem.programName(of: id))
+            return NamedProcess(processID: id)
         }
         return nil
     }

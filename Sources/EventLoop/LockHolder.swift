@@ -1,12 +1,8 @@
-/// A process that holds a lock on a part of a file, by the kernel's tables (proc(5)).
-public struct LockHolder: Hashable, Sendable {
-    public let processID: Int32
-    /// The program's name, as the kernel keeps it. Empty if the kernel does not tell.
-    public let name: String
-
+/// The processes that hold locks on a file, as the kernel's tables tell (proc(5)).
+public enum LockHolder {
     /// The holders of POSIX locks (fcntl(2)) on bytes of `range` of the file at `path`, in their
-    /// order, each once. Processes of another PID namespace are not found.
-    public static func all(of path: String, in range: ClosedRange<Int>) -> [LockHolder] {
+    /// order, each once. Processes of another PID namespace are not seen.
+    public static func all(of path: String, in range: ClosedRange<Int>) -> [NamedProcess] {
         guard let inode = File.identity(path)?.first,
             let table = try? File.read("/proc/locks", byteCountMax: 16 << 20)
         else { return [] }
@@ -15,9 +11,7 @@ public struct LockHolder: Hashable, Sendable {
             guard let id = holder(line, inode, range), !found.contains(id) else { continue }
             found.append(id)
         }
-        return found.sorted().map {
-            LockHolder(processID: $0, name: HostSystem.programName(of: $0))
-        }
+        return found.sorted().map { NamedProcess(processID: $0) }
     }
 
     /// The process of a line like `7: POSIX  ADVISORY  READ 4242 fe:01:131 123 123`.
@@ -31,19 +25,5 @@ public struct LockHolder: Hashable, Sendable {
             range.overlaps(first...last)
         else { return nil }
         return id
-    }
-
-    /// The words for a message: `process 4242 (sqlite3)`.
-    public var words: String {
-        "process \(processID)" + (name.isEmpty ? "" : " (\(name))")
-    }
-}
-
-extension HostSystem {
-    /// The name of the program that a process runs, as the kernel keeps it. Empty if the kernel
-    /// does not tell.
-    static func programName(of processID: Int32) -> String {
-        let name = (try? File.read("/proc/\(processID)/comm", byteCountMax: 64)) ?? []
-        return String(decoding: name.filter { $0 >= 0x20 }, as: UTF8.self)
     }
 }

@@ -87,8 +87,8 @@ extension Connection {
     /// waited for.
     private static let logEmptyingMilliseconds: Int32 = 10
 
-    /// The processes that are reading the database in a transaction, as far as the system tells.
-    public func logReaders() -> [LockHolder] {
+    /// The processes that read the database in a transaction just now, as far as the system tells.
+    public func logReaders() -> [NamedProcess] {
         LockHolder.all(of: logPaths[1], in: Self.readerLocks)
     }
 

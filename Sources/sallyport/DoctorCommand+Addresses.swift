@@ -45,7 +45,7 @@ extension DoctorCommand {
     /// Reports an address in use. If the gateway itself uses it, that is no fault, because `doctor`
     /// also runs beside it.
     private static func tell(
-        of owner: ListenerOwner?, _ error: IOError, _ name: String, _ report: DoctorReport
+        of owner: NamedProcess?, _ error: IOError, _ name: String, _ report: DoctorReport
     ) {
         guard let owner else {
             return report.tell(
@@ -68,8 +68,4 @@ extension Endpoint {
         return "a port below 1024 needs CAP_NET_BIND_SERVICE (systemctl edit sallyport), or "
             + "sallyport.socket, by which systemd opens it"
     }
-}
-
-extension ListenerOwner {
-    var words: String { "\(name), process \(processID)" }
 }

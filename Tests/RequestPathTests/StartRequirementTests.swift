@@ -285,13 +285,13 @@ struct StartRequirementTests {
         #expect(
             lines.contains {
                 $0.hasPrefix(
-                    "FAIL  address 127.0.0.1:\(upstream.port): address already in use by ")
-                    && $0.hasSuffix("process \(process)")
+                    "FAIL  address 127.0.0.1:\(upstream.port): address already in use by "
+                        + "process \(process) (")
             }, "\(lines)")
         #expect(
             lines.contains(
-                "ok    address 127.0.0.1:\(gateway.port): in use by sallyport, process "
-                    + "\(gateway.current.processID)"), "\(lines)")
+                "ok    address 127.0.0.1:\(gateway.port): in use by process "
+                    + "\(gateway.current.processID) (sallyport)"), "\(lines)")
         #expect(lines.contains("ok    address 127.0.0.1:\(free): free"))
         #expect(
             lines.contains("FAIL  address 192.0.2.1:\(free): cannot assign requested address"),
