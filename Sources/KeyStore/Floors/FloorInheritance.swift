@@ -28,42 +28,50 @@ public struct FloorInheritance: Sendable {
         self.init(location)
         var isWhole = false
         while !isWhole {
-            isWhole = true
-            for (base, isShared) in bases {
-                for path in names(base) where !own.contains(path) && !taken.contains(path) {
-                    if FloorFileName.isDraftPath(path, beside: base) {
-                        removeDraft(path)
-                    } else if FloorFileName.isPath(path, beside: base) {
-                        let isRead = takeOver(path, isShared: isShared, readsLiving: readsLiving)
-                        // Gone: another process has taken the file over, and has its floors in its
-                        // own.
-                        if !isRead, readsLiving { isWhole = false }
-                    }
+            isWhole = visitAll { inheritance, path, base, isShared in
+                guard !own.contains(path), !inheritance.files.contains(where: { $0.path == path })
+                else { return true }
+                if FloorFileName.isDraftPath(path, beside: base) {
+                    inheritance.removeDraft(path)
+                    return true
                 }
+                guard FloorFileName.isPath(path, beside: base) else { return true }
+                let isThere = inheritance.takeOver(
+                    path, isShared: isShared, readsLiving: readsLiving)
+                return isThere || !readsLiving
             }
         }
     }
-
-    private var taken: [String] { files.map(\.path) }
 
     /// The floors in all files, also those of processes that live.
     public static func reading(_ location: FloorLocation) -> FloorInheritance {
         while true {
             var inheritance = FloorInheritance(location)
-            var isWhole = true
-            for (base, isShared) in inheritance.bases {
-                for path in inheritance.names(base)
-                where FloorFileName.isPath(path, beside: base) {
-                    // Gone: a process that has just started has its floors in a file of its own.
-                    if !inheritance.read(path, isShared: isShared) { isWhole = false }
-                }
+            let isWhole = inheritance.visitAll { inheritance, path, base, isShared in
+                !FloorFileName.isPath(path, beside: base)
+                    || inheritance.read(path, isShared: isShared)
             }
             if isWhole { return inheritance }
         }
     }
 
-    /// Removes the files. To be called once all of ``floors`` are on the disk in another file.
-    /// Returns the files that could not be removed, still locked.
+    /// Calls `visit` for each path that begins with one of ``bases``. False if `visit` returned
+    /// false for one: that file is gone, because another process has taken it over and has its
+    /// floors in a file of its own, which may have been passed by.
+    private mutating func visitAll(
+        _ visit: (
+            _ inheritance: inout FloorInheritance, _ path: String, _ base: String, _ isShared: Bool
+        ) -> Bool
+    ) -> Bool {
+        var isWhole = true
+        for (base, isShared) in bases {
+            for path in names(base) where !visit(&self, path, base, isShared) { isWhole = false }
+        }
+        return isWhole
+    }
+
+    /// To be called once all of ``floors`` are on the disk in another file. Returns the files that
+    /// could not be removed, still locked.
     func remove() -> [RegularFile] {
         files.filter { file in
             guard file.isInPlace else { return false }
