@@ -128,6 +128,13 @@ extension Span where Element == UInt8 {
     }
 }
 
+extension [UInt8] {
+    /// Appends the eight bytes of `word`, most significant first.
+    public mutating func append(bigEndian word: UInt64) {
+        append(addingCapacity: 8) { $0.append(bigEndian: word) }
+    }
+}
+
 extension OutputSpan where Element == UInt8 {
     /// Appends the low `byteCount` bytes of `word`, most significant first.
     @inlinable @inline(__always)

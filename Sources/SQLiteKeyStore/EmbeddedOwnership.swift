@@ -245,9 +245,9 @@ public struct EmbeddedOwnership: ~Copyable {
                 Self.form, snapshot.incarnation.value, UInt64(bitPattern: snapshot.clock.base),
                 UInt64(bitPattern: snapshot.clock.nowMilliseconds), boot.word0, boot.word1,
             ] + identity + [UInt64(parts.count)]
-        for word in words { Self.append(word, to: &row) }
+        for word in words { row.append(bigEndian: word) }
         for part in parts {
-            Self.append(UInt64(part.byteCount), to: &row)
+            row.append(bigEndian: UInt64(part.byteCount))
             row += part.digest.array
         }
         row += SHA256.hash(row).array
@@ -258,10 +258,6 @@ public struct EmbeddedOwnership: ~Copyable {
             }
         }
         return parts.reduce(0) { $0 + $1.byteCount }
-    }
-
-    private static func append(_ word: UInt64, to bytes: inout [UInt8]) {
-        bytes.append(addingCapacity: 8) { $0.append(bigEndian: word) }
     }
 
     private static func mark(_ token: [UInt8]) -> [UInt8] {

@@ -169,23 +169,17 @@ struct CounterShard: Sendable {
         let last = keys.count - 1
         if entry != last {
             index.move(last, to: entry, in: keys)
-            keys[entry] = keys[last]
-            highest[entry] = highest[last]
-            floors[entry] = floors[last]
-            keptUntil[entry] = keptUntil[last]
-            spentCounts[entry] = spentCounts[last]
-            spentEpochs[entry] = spentEpochs[last]
             for word in 0..<bounds.ringWordCount {
                 rings[entry * bounds.ringWordCount + word] =
                     rings[last * bounds.ringWordCount + word]
             }
         }
-        keys.removeLast()
-        highest.removeLast()
-        floors.removeLast()
-        keptUntil.removeLast()
-        spentCounts.removeLast()
-        spentEpochs.removeLast()
+        keys.removeDensely(at: entry)
+        highest.removeDensely(at: entry)
+        floors.removeDensely(at: entry)
+        keptUntil.removeDensely(at: entry)
+        spentCounts.removeDensely(at: entry)
+        spentEpochs.removeDensely(at: entry)
         rings.removeLast(bounds.ringWordCount)
     }
 
@@ -204,21 +198,21 @@ struct CounterShard: Sendable {
         let fingerprints = spent.all
         var bytes: [UInt8] = []
         bytes.reserveCapacity(32 + keys.count * 64 + fingerprints.count * 8)
-        append(UInt64(keys.count), to: &bytes)
-        append(UInt64(fingerprints.count), to: &bytes)
-        append(UInt64(bitPattern: spent.forgetAt), to: &bytes)
-        append(UInt64(bounds.ringWordCount), to: &bytes)
+        bytes.append(bigEndian: UInt64(keys.count))
+        bytes.append(bigEndian: UInt64(fingerprints.count))
+        bytes.append(bigEndian: UInt64(bitPattern: spent.forgetAt))
+        bytes.append(bigEndian: UInt64(bounds.ringWordCount))
         for entry in keys.indices {
             let digest = keys[entry].digest
             for word in [digest.word0, digest.word1, digest.word2, digest.word3] {
-                append(word, to: &bytes)
+                bytes.append(bigEndian: word)
             }
-            append(UInt64(highest[entry]) << 32 | UInt64(floors[entry]), to: &bytes)
+            bytes.append(bigEndian: UInt64(highest[entry]) << 32 | UInt64(floors[entry]))
             for start in stride(from: 0, to: bounds.ringWordCount, by: Self.maskedWordCount) {
                 appendRing(of: entry, from: start, to: &bytes)
             }
         }
-        for fingerprint in fingerprints { append(fingerprint, to: &bytes) }
+        for fingerprint in fingerprints { bytes.append(bigEndian: fingerprint) }
         return bytes
     }
 
@@ -227,14 +221,10 @@ struct CounterShard: Sendable {
         let end = min(start + Self.maskedWordCount, bounds.ringWordCount)
         var mask: UInt64 = 0
         for word in start..<end where rings[ring + word] != 0 { mask |= 1 << UInt64(word - start) }
-        append(mask, to: &bytes)
+        bytes.append(bigEndian: mask)
         for word in start..<end where rings[ring + word] != 0 {
-            append(rings[ring + word], to: &bytes)
+            bytes.append(bigEndian: rings[ring + word])
         }
-    }
-
-    private func append(_ word: UInt64, to bytes: inout [UInt8]) {
-        bytes.append(addingCapacity: 8) { $0.append(bigEndian: word) }
     }
 
     /// Restores a shard. Nil unless `bytes` is what ``encoded()`` makes with the same bounds.

@@ -35,21 +35,19 @@ enum FloorForm {
     static func append(_ floor: (counter: UInt32, keyID: KeyID)?, to bytes: inout [UInt8]) {
         let words = floor.map { Self.words($0.counter, of: $0.keyID) } ?? (0, 0, 0, 0, 0)
         for word in [words.0, words.1, words.2, words.3, words.4, 0, 0, 0] {
-            for shift in stride(from: UInt64(0), to: 64, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: word.littleEndian >> shift))
-            }
+            append(word, to: &bytes)
         }
     }
 
     /// The first place of every file.
     static var heading: [UInt8] {
         var bytes: [UInt8] = []
-        for word in [magic] + [UInt64](repeating: 0, count: placeWordCount - 1) {
-            for shift in stride(from: UInt64(0), to: 64, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: word.littleEndian >> shift))
-            }
-        }
-        return bytes
+        append(magic, to: &bytes)
+        return bytes + [UInt8](repeating: 0, count: placeByteCount - bytes.count)
+    }
+
+    private static func append(_ word: UInt64, to bytes: inout [UInt8]) {
+        bytes.append(bigEndian: word.littleEndian.byteSwapped)
     }
 
     /// The floors in the bytes of a file. Throws ``FloorFileError/foreign(path:)`` if they have

@@ -223,32 +223,18 @@ struct FloorShard: Sendable {
         }
         index.remove(entry, in: keys)
         let last = keys.count - 1
-        if entry != last {
-            index.move(last, to: entry, in: keys)
-            keys[entry] = keys[last]
-            highest[entry] = highest[last]
-            settled[entry] = settled[last]
-            pending[entry] = pending[last]
-            pendingAt[entry] = pendingAt[last]
-            raisedAt[entry] = raisedAt[last]
-            unheard[entry] = unheard[last]
-            raised[entry] = raised[last]
-            isOffered[entry] = isOffered[last]
-            places[entry] = places[last]
-            isInMemory[entry] = isInMemory[last]
-            isChanged[entry] = isChanged[last]
-        }
-        keys.removeLast()
-        highest.removeLast()
-        settled.removeLast()
-        pending.removeLast()
-        pendingAt.removeLast()
-        raisedAt.removeLast()
-        unheard.removeLast()
-        raised.removeLast()
-        isOffered.removeLast()
-        places.removeLast()
-        isInMemory.removeLast()
-        isChanged.removeLast()
+        if entry != last { index.move(last, to: entry, in: keys) }
+        keys.removeDensely(at: entry)
+        highest.removeDensely(at: entry)
+        settled.removeDensely(at: entry)
+        pending.removeDensely(at: entry)
+        pendingAt.removeDensely(at: entry)
+        raisedAt.removeDensely(at: entry)
+        unheard.removeDensely(at: entry)
+        raised.removeDensely(at: entry)
+        isOffered.removeDensely(at: entry)
+        places.removeDensely(at: entry)
+        isInMemory.removeDensely(at: entry)
+        isChanged.removeDensely(at: entry)
     }
 }
