@@ -13,7 +13,7 @@ package final class FloorKeeper {
     private let registry: any Registry
     private let log: any EventLog
     private let writer: FloorWriter?
-    private var told = Trouble.none
+    private var told: ToldState<Trouble>
 
     /// The problem that keeps accepted counters from outliving the process.
     private enum Trouble {
@@ -28,6 +28,7 @@ package final class FloorKeeper {
         self.floors = floors
         self.registry = registry
         self.log = log
+        told = ToldState(.none, log: log)
         writer = floors.diskPath == nil ? nil : try FloorWriter(floors)
     }
 
@@ -66,14 +67,14 @@ package final class FloorKeeper {
     /// Ends the thread that writes, unless the disk blocks it.
     package func end() { writer?.stop(withinMilliseconds: Self.stopMilliseconds) }
 
-    /// Logs a problem, once for each change.
     private func tell(_ trouble: Trouble, _ words: String) {
-        guard trouble != told else { return }
-        told = trouble
-        guard trouble == .none else {
-            return log.event(level: "error", "floors_unkept", words)
+        told.change(to: trouble, at: .now()) {
+            guard trouble == .none else {
+                return .init(level: "error", name: "floors_unkept", text: words)
+            }
+            let path = floors.diskPath.map { " in \($0)" } ?? ""
+            return .init(
+                level: "info", name: "floors_kept", text: "accepted counters are kept again" + path)
         }
-        let path = floors.diskPath.map { " in \($0)" } ?? ""
-        log.event(level: "info", "floors_kept", "accepted counters are kept again" + path)
     }
 }
