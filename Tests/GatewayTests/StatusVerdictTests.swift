@@ -157,9 +157,9 @@ struct StatusVerdictTests {
     func reasons() throws {
         let gateway = try GatewayUnderTest()
         gateway.hub.health.registry(isReady: false)
-        gateway.hub.logs.storeEvent("counters", isUp: false, "refused")
+        gateway.hub.health.outages.note("counters", "refused", in: gateway.hub.logs)
         #expect(try problems(gateway).first?.text.hasSuffix("cannot be judged.") == true)
-        gateway.hub.logs.storeEvent("registry", isUp: false, "no such file")
+        gateway.hub.health.outages.note("registry", "no such file", in: gateway.hub.logs)
         #expect(
             try problems(gateway).first?.text.hasSuffix("cannot be judged: no such file.") == true)
     }

@@ -46,7 +46,7 @@ struct StatusInspection {
             return StatusProblem(
                 .error, .storeDown,
                 "\(title) does not answer, so requests that need it cannot be judged"
-                    + said("store_down", "\(name): not answering"),
+                    + Self.end(hub.health.outages.reason(of: name)),
                 "Start it, make it reachable, or bring its file back.")
         }
             + (missing.contains("rollout")
@@ -173,14 +173,12 @@ struct StatusInspection {
         server.unasked(history, at: now).map { "\(server.state) (\($0))" } ?? server.state
     }
 
-    /// The text of the last event of that name, to end a sentence with. A full stop alone if there
-    /// is none, or if it does not begin with `start`.
-    func said(_ event: String, _ start: String = "") -> String {
-        let prefix = start.isEmpty ? "" : start + ": "
-        guard let message = hub.logs.lastMessage(of: event), message.hasPrefix(prefix) else {
-            return "."
-        }
-        return ": " + Self.sentence(String(message.dropFirst(prefix.count)))
+    /// What the last event of a name said, to end a sentence with.
+    func said(_ event: String) -> String { Self.end(hub.logs.lastMessage(of: event)) }
+
+    /// The end of a sentence that gives the reason, if there is one.
+    private static func end(_ reason: String?) -> String {
+        reason.map { ": " + sentence($0) } ?? "."
     }
 
     /// The problem of counters that are in memory alone.

@@ -4,29 +4,22 @@ import EventLoop
 /// The stores that do not answer, with the last failure of each. An outage may begin for one reason
 /// and go on for another: a server that was stopped may come back with an invalid certificate.
 final class StoreOutages: Sendable {
-    private enum News {
-        case none
-        case told
-        /// The reason was logged within the last minute, or too many were, because reasons may
-        /// alternate.
-        case leftOut(isOwed: Bool)
-    }
-
     private struct Contents {
         var reasons: [String: String] = [:]
         var repeated = RepeatedEvents()
 
-        mutating func note(_ store: String, _ failure: String?) -> News {
-            let last = reasons[store]
-            reasons[store] = failure
-            guard failure != last else { return .none }
-            guard let failure, last != nil else { return .told }
-            let text = "\(store): \(failure)"
-            switch repeated.turn("store_down", text, at: MonotonicInstant.now()) {
-            case .told: return .told
-            case .repeated: return .leftOut(isOwed: false)
-            case .crowdedOut: return .leftOut(isOwed: true)
-            }
+        /// Nil if nothing has changed. Another reason is left out if it was told within the last
+        /// minute: reasons may take turns.
+        mutating func note(_ store: StaticString, _ failure: String?) -> RepeatedEvents.Turn? {
+            let last = reasons["\(store)"]
+            reasons["\(store)"] = failure
+            guard failure != last else { return nil }
+            guard let failure else { return .told("\(store): answering again") }
+            let text = "\(store): not answering: \(failure)"
+            guard last != nil else { return .told(text) }
+            let turn = repeated.turn("store_down", text, at: MonotonicInstant.now())
+            if case .told = turn { return .told(text) }
+            return turn
         }
     }
 
@@ -38,10 +31,11 @@ final class StoreOutages: Sendable {
     /// Logs that a store has gone and why, that the reason has changed, or that the store is back
     /// (`failure` is nil).
     func note(_ store: StaticString, _ failure: String?, in logs: LogWriters) {
-        switch contents.withLock({ $0.note("\(store)", failure) }) {
-        case .none: break
-        case .told: logs.storeEvent(store, isUp: failure == nil, failure ?? "")
-        case .leftOut(let isOwed): logs.leftOut("store_down", isOwed: isOwed)
+        guard let turn = contents.withLock({ $0.note(store, failure) }) else { return }
+        if failure == nil {
+            logs.event(level: "info", "store_up", turn)
+        } else {
+            logs.event(level: "error", "store_down", turn)
         }
     }
 }

@@ -236,15 +236,6 @@ final class LogWriters: EventLog {
         events.post(bytes.readable)
     }
 
-    /// Logs that a store has gone, and why, or that it is back.
-    func storeEvent(_ store: StaticString, isUp: Bool, _ reason: String) {
-        if isUp {
-            event(level: "info", "store_up", "\(store): answering again")
-        } else {
-            event(level: "error", "store_down", "\(store): not answering: \(reason)")
-        }
-    }
-
     /// Opens the files again after a rotation.
     ///
     /// - Parameter tellsSuccess: true to log when all of them are open. Failures are always logged.
