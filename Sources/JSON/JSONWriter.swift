@@ -31,6 +31,9 @@ public struct JSONWriter: ~Copyable {
     /// Appends bytes that do not belong to a value, such as the line feed after a log line.
     public mutating func raw(_ text: StaticString) { buffer.append(text) }
 
+    /// Appends JSON that was written before, such as the elements of an array.
+    public mutating func raw(_ json: Span<UInt8>) { buffer.append(json) }
+
     // MARK: containers
 
     public mutating func beginObject() {

@@ -24,8 +24,11 @@ public struct OTLPEnvelope: Sendable {
         return writer.finish().readable.array
     }
 
-    /// Writes everything before the spans or metrics.
-    func begin(_ resource: OTLPResource, version: String, _ writer: inout JSONWriter) {
+    /// A request that holds the spans or metrics that `write` writes.
+    func encode(
+        of resource: OTLPResource, version: String, _ write: (inout JSONWriter) -> Void
+    ) -> [UInt8] {
+        var writer = JSONWriter()
         writer.beginObject()
         writer.beginArray(resources)
         writer.beginObject()
@@ -34,15 +37,13 @@ public struct OTLPEnvelope: Sendable {
         writer.beginObject()
         writer.writeScope(version: version)
         writer.beginArray(items)
-    }
-
-    /// Writes everything after them.
-    func end(_ writer: inout JSONWriter) {
+        write(&writer)
         writer.endArray()
         writer.endObject()
         writer.endArray()
         writer.endObject()
         writer.endArray()
         writer.endObject()
+        return writer.finish().readable.array
     }
 }

@@ -12,14 +12,12 @@ public enum OTLPMetrics {
         _ families: MetricFamilies, of resource: OTLPResource, version: String,
         startedAt: UInt64, at now: UInt64
     ) -> [UInt8] {
-        var writer = JSONWriter()
-        OTLPEnvelope.metrics.begin(resource, version: version, &writer)
         let times = Times(startedAt: startedAt, now: now)
-        for family in families.all where !family.samples.isEmpty {
-            write(family, times, to: &writer)
+        return OTLPEnvelope.metrics.encode(of: resource, version: version) { writer in
+            for family in families.all where !family.samples.isEmpty {
+                write(family, times, to: &writer)
+            }
         }
-        OTLPEnvelope.metrics.end(&writer)
-        return writer.finish().readable.array
     }
 
     private struct Times {

@@ -125,16 +125,11 @@ public enum OTLPSpans {
     public static func encode(
         _ batches: [SpanBatch], of resource: OTLPResource, version: String
     ) -> [UInt8] {
-        var writer = JSONWriter()
-        OTLPEnvelope.spans.begin(resource, version: version, &writer)
-        var body = writer.buffer.readable.array
-        for (index, batch) in batches.enumerated() {
-            if index > 0 { body.append(UInt8(ascii: ",")) }
-            body += batch.bytes
+        OTLPEnvelope.spans.encode(of: resource, version: version) { writer in
+            for (index, batch) in batches.enumerated() {
+                if index > 0 { writer.raw(",") }
+                writer.raw(batch.bytes.span)
+            }
         }
-        let before = writer.buffer.count
-        OTLPEnvelope.spans.end(&writer)
-        body += writer.finish().readable.array[before...]
-        return body
     }
 }
