@@ -20,56 +20,46 @@ struct AssertionBatchTests {
         AssertionBatch(try P256BatchVerifier(library: nil, auditPercent: 0))
     }
 
-    private func add(_ count: Int, to batch: inout AssertionBatch) throws {
-        for _ in 0..<count {
-            let object = try device.assert(clientDataHash: digest.array)
-            try batch.add(
-                object, clientDataHash: digest, publicKey: device.publicKey, rpIDHash: app)
-        }
-    }
-
-    @Test("has verdicts in the order in which assertions came, however many more come meanwhile")
+    @Test("has verdicts in the order of the assertions, however many are verified together")
     func order() throws {
         var batch = try batch()
+        let entries = try (0..<29).map { _ throws in
+            try AssertionBatch.Entry(
+                device.assert(clientDataHash: digest.array), clientDataHash: digest,
+                publicKey: device.publicKey, rpIDHash: app)
+        }
         var counters: [UInt32] = []
-        try add(9, to: &batch)
         for count in [1, 8, 3, 8, 2, 7] {
-            batch.verify(count) { outcome in
+            let first = counters.count
+            batch.verify(count) {
+                entries[first + $0]
+            } verdict: { outcome in
                 if case .success(let assertion) = outcome { counters.append(assertion.counter) }
             }
-            try add(4, to: &batch)
         }
         #expect(counters == Array(1...29))
     }
 
-    @Test("forgets those that are not wanted, before and after some have their verdict")
-    func kept() throws {
+    @Test("refuses only the assertions that are wrong")
+    func wrong() throws {
         var batch = try batch()
-        var counters: [UInt32] = []
-        func verify(_ count: Int) {
-            batch.verify(count) { outcome in
-                if case .success(let assertion) = outcome { counters.append(assertion.counter) }
-            }
+        let other = SHA256.hash(Array("other client data".utf8))
+        let entries = try (0..<8).map { index throws in
+            try AssertionBatch.Entry(
+                device.assert(clientDataHash: digest.array),
+                clientDataHash: index == 2 ? other : digest, publicKey: device.publicKey,
+                rpIDHash: index == 5 ? other : app)
         }
-        try add(8, to: &batch)
-        batch.keep { $0 != 0 && $0 != 3 }
-        verify(2)
-        // Those that wait are the fifth to the eighth.
-        batch.keep { $0 % 2 == 1 }
-        try add(1, to: &batch)
-        verify(3)
-        #expect(counters == [2, 3, 6, 8, 9])
-        #expect(batch.heldCount == 0)
-    }
-
-    @Test("does not keep those that have their verdict, though some always wait")
-    func memory() throws {
-        var batch = try batch()
-        try add(16, to: &batch)
-        for _ in 0..<100 {
-            batch.verify(8) { _ in }
-            try add(8, to: &batch)
-            #expect(batch.heldCount <= 32)
+        var outcomes: [AssertionBatch.Outcome] = []
+        batch.verify(8) {
+            entries[$0]
+        } verdict: {
+            outcomes.append($0)
         }
+        let failures = outcomes.map { outcome -> AssertionFailure? in
+            if case .failure(let failure) = outcome { failure } else { nil }
+        }
+        #expect(
+            failures == [nil, nil, .signatureInvalid, nil, nil, .appMismatch, nil, nil])
     }
 }

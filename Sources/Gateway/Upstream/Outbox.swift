@@ -1,3 +1,4 @@
+import Bytes
 import EventLoop
 
 /// Requests of one turn that are sent to their upstreams together, at its end or when there are
@@ -51,8 +52,7 @@ final class Outbox {
             }
             index = known.upperBound
         }
-        // One by one: there are few, and removing all at once costs more.
-        while !connections.isEmpty { connections.removeLast() }
+        connections.removeFew()
         isFlushing = false
     }
 

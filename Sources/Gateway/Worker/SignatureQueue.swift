@@ -1,4 +1,5 @@
 import AppAttest
+import Bytes
 import Crypto
 import EventLoop
 import KeyStore
@@ -16,7 +17,6 @@ final class SignatureQueue {
     private let log: WorkerLog
     private let library: MultiBufferLibrary?
     private var batch: AssertionBatch
-    /// The exchanges of ``batch``, in its order.
     private var waiting: [Waiting] = []
     /// The exchanges of the turn that ends.
     private var ending: [Waiting] = []
@@ -28,6 +28,7 @@ final class SignatureQueue {
         let exchange: Exchange
         /// The exchange's number, which changes when it is used for another request.
         let number: UInt64
+        let assertion: AssertionBatch.Entry
 
         /// True if the exchange has ended without its verdict.
         var isLeft: Bool { exchange.number != number }
@@ -48,10 +49,11 @@ final class SignatureQueue {
     func add(
         _ exchange: Exchange, _ evidence: borrowing Evidence, _ key: CachedKey, _ app: AppIdentity
     ) throws(AssertionFailure) {
-        try batch.add(
+        let assertion = try AssertionBatch.Entry(
             evidence.assertion, clientDataHash: evidence.clientDataHash,
             publicKey: key.publicKey, rpIDHash: app.rpIDHash)
-        waiting.append(Waiting(exchange: exchange, number: exchange.number))
+        waiting.append(
+            Waiting(exchange: exchange, number: exchange.number, assertion: assertion))
         turnEnd?.schedule()
     }
 
@@ -61,7 +63,7 @@ final class SignatureQueue {
         dropLeft()
         var first = 0
         while first < ending.count {
-            checkSignatures(min(ending.count - first, Outbox.connectionCountMax))
+            checkSignatures(min(ending.count - first, Outbox.connectionCountMax), from: first)
             for index in outcomes.indices {
                 let waiting = ending[first + index]
                 // Its client may have gone.
@@ -69,10 +71,9 @@ final class SignatureQueue {
                 waiting.exchange.assertions.signatureWasChecked(outcomes[index])
             }
             first += outcomes.count
-            // One by one: there are few, and removing all at once costs more.
-            while !outcomes.isEmpty { outcomes.removeLast() }
+            outcomes.removeFew()
         }
-        while !ending.isEmpty { ending.removeLast() }
+        ending.removeFew()
         if !waiting.isEmpty { turnEnd?.schedule() }
         if let library, let reason = library.takeLossOfTrust() {
             tellLossOfTrust(of: library, reason)
@@ -85,19 +86,20 @@ final class SignatureQueue {
         for waiting in ending where waiting.isLeft || waiting.exchange.intake.endIfClientLeft() {
             hasLeft = true
         }
-        guard hasLeft else { return }
-        let all = ending
-        // Behind them are the assertions of the next turn.
-        batch.keep { $0 >= all.count || !all[$0].isLeft }
-        ending.removeAll { $0.isLeft }
+        if hasLeft { ending.removeAll { $0.isLeft } }
     }
 
-    /// Checks the next `total` signatures.
-    private func checkSignatures(_ total: Int) {
+    /// Checks `total` signatures of ``ending``.
+    private func checkSignatures(_ total: Int, from first: Int) {
         while outcomes.count < total {
             let count = batch.batchCount(of: total - outcomes.count)
             let startedAt = meter.signatures.begin()
-            batch.verify(count) { outcomes.append($0) }
+            let next = first + outcomes.count
+            batch.verify(count) {
+                ending[next + $0].assertion
+            } verdict: {
+                outcomes.append($0)
+            }
             meter.signatures.end(startedAt, checkCount: count)
             meter.countBatch(of: count)
             let undecidedCount = batch.takeUndecidedCount()
