@@ -147,9 +147,9 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
         case NGHTTP2_HEADERS.rawValue:
             isInHeaderBlock = false
             if isTrailerSection { trailersEnded(header.stream_id) } else { headEnded(header) }
-            if header.endsStream { answerEnded(header.stream_id) }
+            if header.endsStream { messageEnded(header.stream_id) }
         case NGHTTP2_DATA.rawValue:
-            if header.endsStream { answerEnded(header.stream_id) }
+            if header.endsStream { messageEnded(header.stream_id) }
         case NGHTTP2_SETTINGS.rawValue:
             guard !header.isAck, !hasSettings else { return 0 }
             hasSettings = true
@@ -173,12 +173,6 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
         }
         stream.hasHead = !isInterim
         events.append(.head(HeadEvent(stream: id, text, head.lines, isEnd: header.endsStream)))
-    }
-
-    private func answerEnded(_ id: Int32) {
-        guard let stream = streams[id], stream.hasHead else { return }
-        stream.isRemoteEnded = true
-        events.append(.end(stream: id))
     }
 
     override func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 {

@@ -326,7 +326,14 @@ extension HTTP2Endpoint {
         if !bytes.isEmpty { events.append(.trailers(stream: id, bytes: bytes)) }
     }
 
-    /// The number of content bytes in the next DATA frame of a stream, and the flags of the frame.
+    /// The peer has ended its message on a stream.
+    func messageEnded(_ id: Int32) {
+        guard let stream = streams[id], stream.hasHead else { return }
+        stream.isRemoteEnded = true
+        events.append(.end(stream: id))
+    }
+
+    /// How much content the next DATA frame of a stream carries, and what that means.
     func contentIsWanted(_ id: Int32, atMost count: Int) -> (Int, UInt32) {
         guard let stream = streams[id] else {
             return (Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue), 0)

@@ -208,11 +208,11 @@ public final class HTTP2Session: HTTP2Endpoint {
                 headEnded(header)
             } else if header.endsStream {
                 trailersEnded(header.stream_id)
-                requestEnded(header.stream_id)
+                messageEnded(header.stream_id)
             }
         case NGHTTP2_DATA.rawValue:
             if let fault = unsafe watch.received(frame.data, now: now) { return stop(fault) }
-            if header.endsStream { requestEnded(header.stream_id) }
+            if header.endsStream { messageEnded(header.stream_id) }
         case NGHTTP2_RST_STREAM.rawValue where streams[header.stream_id]?.isAnswered == true:
             if let fault = unsafe resetAnswered(frame.rst_stream.error_code) {
                 return stop(fault)
@@ -259,12 +259,6 @@ public final class HTTP2Session: HTTP2Endpoint {
         stream.hasHead = true
         stream.isRemoteEnded = header.endsStream
         events.append(.head(HeadEvent(stream: id, text, head.lines, isEnd: header.endsStream)))
-    }
-
-    private func requestEnded(_ id: Int32) {
-        guard let stream = streams[id], stream.hasHead else { return }
-        stream.isRemoteEnded = true
-        events.append(.end(stream: id))
     }
 
     override func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 {
