@@ -208,13 +208,10 @@ extension HTTP1Connection: ResponseSink {
 extension ByteBuffer {
     /// Appends the fields that are for this client alone.
     fileprivate mutating func append(attestation fields: PersonalFields, of exchange: Exchange) {
-        guard fields != .withheld else { return }
-        let challenge = exchange.endpoints.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.judge.judgement.isOutdated || challenge != nil {
-            append("Cache-Control: private\r\n")
-        }
-        if exchange.judge.judgement.isOutdated { append("X-App-Attest-Action: update_app\r\n") }
-        guard let challenge else { return }
+        let part = PersonalPart(fields, of: exchange)
+        if part.isPrivate { append("Cache-Control: private\r\n") }
+        if part.isOutdated { append("X-App-Attest-Action: update_app\r\n") }
+        guard let challenge = part.challenge else { return }
         append("X-App-Attest-Challenge: ")
         exchange.worker.seal(challenge, into: &self)
         append("\r\n")

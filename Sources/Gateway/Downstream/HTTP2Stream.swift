@@ -373,16 +373,13 @@ extension HTTP2Stream: ResponseSink {
     }
 
     private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
-        guard fields != .withheld else { return }
-        let challenge = exchange.endpoints.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.judge.judgement.isOutdated || challenge != nil {
-            session.fields.append("cache-control", "private")
-        }
-        if exchange.judge.judgement.isOutdated {
+        let part = PersonalPart(fields, of: exchange)
+        if part.isPrivate { session.fields.append("cache-control", "private") }
+        if part.isOutdated {
             let action = Array("update_app".utf8)
             session.fields.append("x-app-attest-action", action.span)
         }
-        guard let challenge else { return }
+        guard let challenge = part.challenge else { return }
         session.fields.append("x-app-attest-challenge", isIndexed: false) { value in
             worker.seal(challenge, into: &value)
         }

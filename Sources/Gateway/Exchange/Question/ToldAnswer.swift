@@ -84,13 +84,10 @@ extension CheckCall {
     private func addAttestation(
         _ fields: PersonalFields, _ add: (StaticString, [UInt8]) -> Void
     ) {
-        guard fields != .withheld else { return }
-        let challenge = endpoints.nextChallenge()
-        if fields == .allowedAsPrivate, judge.judgement.isOutdated || challenge != nil {
-            add("Cache-Control", Array("private".utf8))
-        }
-        if judge.judgement.isOutdated { add("X-App-Attest-Action", Array("update_app".utf8)) }
-        if let challenge {
+        let part = PersonalPart(fields, of: exchange)
+        if part.isPrivate { add("Cache-Control", Array("private".utf8)) }
+        if part.isOutdated { add("X-App-Attest-Action", Array("update_app".utf8)) }
+        if let challenge = part.challenge {
             add("X-App-Attest-Challenge", worker.token(of: challenge))
         }
     }
