@@ -161,7 +161,7 @@ let package = Package(
             name: "GatewayTesting",
             dependencies: [
                 "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "CSQLite", "CSpawn", "Crypto",
-                "JSON", "KeyStore",
+                "EventLoop", "JSON", "KeyStore",
             ],
             path: "Tests/GatewayTesting",
             swiftSettings: common),

@@ -23,7 +23,7 @@ struct LoopFileSystemTests {
 
         try system?.freeze()
         system = nil
-        let mounts = try String(contentsOfFile: "/proc/self/mounts", encoding: .utf8)
+        let mounts = try SystemText.read("/proc/self/mounts")
         #expect(!mounts.contains(path))
     }
 

@@ -121,8 +121,7 @@ struct SupervisionTests {
         for _ in 0..<12 { #expect(try gateway.exchange("GET", "/").bodyText == "hello") }
         #expect(try gateway.admin("/livez").status == 200)
         // Its words are its own, not those of a program that it might start.
-        let environment = try String(
-            contentsOfFile: "/proc/\(gateway.current.processID)/environ", encoding: .utf8)
+        let environment = try SystemText.read("/proc/\(gateway.current.processID)/environ")
         #expect(environment.contains("LISTEN_PID="), "as it was when it began")
         #expect(gateway.alarms.isEmpty)
         let index = gateway.current.lines(on: .standardError).count

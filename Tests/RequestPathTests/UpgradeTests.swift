@@ -226,8 +226,7 @@ struct UpgradeTests {
             try upgrade(gateway)
             #expect(FileManager.default.fileExists(atPath: path))
         }
-        let environment = try String(
-            contentsOfFile: "/proc/\(gateway.current.processID)/environ", encoding: .utf8)
+        let environment = try SystemText.read("/proc/\(gateway.current.processID)/environ")
         #expect(environment.components(separatedBy: "SALLYPORT_LISTENERS=").count == 2)
         #expect(try gateway.terminate() == .exited(0))
         #expect(!FileManager.default.fileExists(atPath: path))

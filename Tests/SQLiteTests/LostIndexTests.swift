@@ -119,11 +119,7 @@ final class LostIndexTests {
         return (process, try FileHandle(forUpdating: URL(fileURLWithPath: pipe)))
     }
 
-    // Beside other tests, whose threads map and unmap memory all the time, the fault may miss.
-    @Test(
-        "harms no other process that still has it",
-        .enabled(if: ProcessInfo.processInfo.environment["INDEX_FAULTS"] != nil, "alone only"),
-        arguments: [false, true])
+    @Test("harms no other process that still has it", arguments: [false, true])
     func neighbour(afterInsert: Bool) throws {
         var acknowledged: Set<Int64> = []
         var unknown: Set<Int64> = []

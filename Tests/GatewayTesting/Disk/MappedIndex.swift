@@ -6,7 +6,7 @@ public enum MappedIndex {
     /// Where the first region of the file at `path` lies; nil if this process has not mapped it.
     public static func address(of path: String) throws -> UInt? {
         let real = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-        let maps = try String(contentsOfFile: "/proc/self/maps", encoding: .utf8)
+        let maps = try SystemText.read("/proc/self/maps")
         for line in maps.split(separator: "\n") where line.hasSuffix(" " + real) {
             let words = line.split(separator: " ", omittingEmptySubsequences: true)
             guard words.count > 2, UInt(words[2], radix: 16) == 0 else { continue }

@@ -10,7 +10,7 @@ public struct MemoryImage {
     public init(of process: ChildProcess) throws {
         process.stop()
         defer { process.resume() }
-        let maps = try String(contentsOfFile: "/proc/\(process.processID)/maps", encoding: .utf8)
+        let maps = try SystemText.read("/proc/\(process.processID)/maps")
         let memory = open("/proc/\(process.processID)/mem", O_RDONLY)
         guard memory >= 0 else { throw MemoryImageError(description: "mem: errno \(errno)") }
         defer { close(memory) }
