@@ -1,5 +1,6 @@
 import Bytes
 import Foundation
+import GatewayTesting
 import HTTP
 import HTTP2
 import Policy
@@ -107,7 +108,7 @@ struct AwaitedFileTests {
         #expect(byteCount < Self.byteCount)
         for _ in 0..<4 { mayGoOn.signal() }
         let leased = try #require(stepped.leased)
-        while !leased.isRequestSent {
+        try repeatWhile(!leased.isRequestSent) {
             try awaitThreads()
             #expect(settle())
             byteCount += stepped.upstreamText().utf8.count
@@ -143,7 +144,7 @@ struct AwaitedFileTests {
         // No more than was made resident when the body was whole.
         #expect(server.byteCount <= BodyFile.residentByteCount)
         for _ in 0..<4 { mayGoOn.signal() }
-        while !server.isWhole {
+        try repeatWhile(!server.isWhole) {
             try awaitThreads()
             #expect(settle())
             server.serve()

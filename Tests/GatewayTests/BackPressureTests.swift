@@ -1,4 +1,5 @@
 import Bytes
+import GatewayTesting
 import Policy
 import Settings
 import TLS
@@ -17,7 +18,7 @@ struct BackPressureTests {
         try stepped.begin()
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let block = [UInt8](repeating: 0x2E, count: 2048)
-        while stepped.waitingByteCount == 0 { try stepped.relay(block) }
+        try repeatWhile(stepped.waitingByteCount == 0) { try stepped.relay(block) }
         let leased = try #require(stepped.leased)
         #expect(!leased.isPaused)
         #expect(stepped.drainClient() > 0)
@@ -40,7 +41,7 @@ struct BackPressureTests {
         #expect(turnCount < 1000)
         #expect(connection.input.count <= 2 * HTTP1Connection.readByteCount)
         #expect(stepped.waitingByteCount < 8192)
-        while stepped.drainClient() > 0 { connection.descriptorIsWritable() }
+        try repeatWhile(stepped.drainClient() > 0) { connection.descriptorIsWritable() }
         #expect(connection.transport?.isReading == true)
         #expect(connection.input.count < HTTP1Connection.readByteCount)
     }
@@ -59,7 +60,7 @@ struct BackPressureTests {
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let leased = try #require(stepped.leased)
         let block = [UInt8](repeating: 0x2E, count: 2048)
-        while !leased.isPaused { try stepped.relay(block) }
+        try repeatWhile(!leased.isPaused) { try stepped.relay(block) }
         // From here on it is known as one that keeps an upstream waiting.
         #expect(exchange.forwarder.clientWait.since != nil)
         stepped.closeClient()
@@ -75,7 +76,7 @@ struct BackPressureTests {
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let leased = try #require(stepped.leased)
         let block = [UInt8](repeating: 0x2E, count: 2048)
-        while !leased.isPaused { try stepped.relay(block) }
+        try repeatWhile(!leased.isPaused) { try stepped.relay(block) }
         #expect(stepped.waitingByteCount <= 4096 + 2 * 2048)
         #expect(stepped.drainClient() > 0)
         stepped.connection.descriptorIsWritable()
@@ -89,7 +90,7 @@ struct BackPressureTests {
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let leased = try #require(stepped.leased)
         let block = [UInt8](repeating: 0x2E, count: 2048)
-        while !leased.isPaused { try stepped.relay(block) }
+        try repeatWhile(!leased.isPaused) { try stepped.relay(block) }
         // More of the answer tells nothing.
         try stepped.relay(block)
         #expect(leased.state == .readingBody)
@@ -112,7 +113,7 @@ struct BackPressureTests {
         try stepped.begin()
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let block = [UInt8](repeating: 0x2E, count: 8192)
-        while stepped.waitingByteCount == 0 { try stepped.relay(block) }
+        try repeatWhile(stepped.waitingByteCount == 0) { try stepped.relay(block) }
         return stepped
     }
 
@@ -177,7 +178,7 @@ struct BackPressureTests {
         let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
         let connection = stepped.connection
         let request = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
-        while stepped.waitingByteCount == 0 {
+        try repeatWhile(stepped.waitingByteCount == 0) {
             stepped.send(request)
             connection.descriptorIsReadable()
         }

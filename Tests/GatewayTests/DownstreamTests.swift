@@ -197,7 +197,7 @@ struct DownstreamTests {
         let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
         let connection = stepped.connection
         var answerCount = 0
-        while stepped.waitingByteCount == 0 {
+        try repeatWhile(stepped.waitingByteCount == 0) {
             stepped.send("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
             connection.descriptorIsReadable()
             answerCount += 1

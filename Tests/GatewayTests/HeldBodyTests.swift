@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import Foundation
+import GatewayTesting
 import TLS
 import Testing
 
@@ -249,9 +250,9 @@ struct HeldBodyTests {
         box.body.reset()
 
         for _ in 0..<4 { mayGoOn.signal() }
-        while directory.isStuck { ground.loop.runUntilIdle() }
+        try repeatWhile(directory.isStuck) { ground.loop.runUntilIdle() }
         try next.append(pattern(101).span, memoryByteCountMax: 100)
-        while !next.body.end() { ground.loop.runUntilIdle() }
+        try repeatWhile(!next.body.end()) { ground.loop.runUntilIdle() }
         #expect(try next.whole() == pattern(101))
     }
 }

@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import GatewayTesting
 import Judgement
 import Policy
 import Settings
@@ -14,7 +15,7 @@ struct PausedUpstreamTests {
     private func fill(_ stepped: SteppedWorker, isChunked: Bool) throws -> Int {
         let leased = try #require(stepped.leased)
         var count = 0
-        while !leased.isPaused {
+        try repeatWhile(!leased.isPaused) {
             try stepped.relay(Self.block(isChunked: isChunked))
             count += 1
         }

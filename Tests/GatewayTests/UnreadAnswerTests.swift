@@ -1,4 +1,5 @@
 import EventLoop
+import GatewayTesting
 import Settings
 import TLS
 import Testing
@@ -76,7 +77,7 @@ struct UnreadAnswerTests {
         let stepped = try begun(byteCount: content.count, bufferByteCount: bufferByteCount)
         let leased = try #require(stepped.leased)
         var sentCount = 0
-        while !leased.isPaused {
+        try repeatWhile(!leased.isPaused) {
             let rest = content.span.extracting(sentCount...)
             if case .bytes(let count) = Socket.write(stepped.upstream, rest) { sentCount += count }
             leased.descriptorIsReadable()

@@ -98,7 +98,7 @@ struct UpstreamServerTests {
         }
         for _ in 0..<20 { #expect(try client.exchange("GET", "/x").status == 200) }
         let back = try RecordingUpstream(port: upstreams[1].port) { _ in .response(body: "back") }
-        while back.requests.isEmpty {
+        try repeatWhile(back.requests.isEmpty) { () throws in
             #expect(try client.exchange("GET", "/x").status == 200)
         }
         #expect(gateway.hub.currentGroups[0].servers.map(\.isEjected) == [false, false, false])
@@ -121,9 +121,13 @@ struct UpstreamServerTests {
         #expect(upstreams[1].requests.count == 10)
         upstreams[1].stop()
         let state = gateway.hub.currentGroups[0].servers[1]
-        while !state.isEjected { #expect(try client.exchange("GET", "/x").status == 200) }
+        try repeatWhile(!state.isEjected) { () throws in
+            #expect(try client.exchange("GET", "/x").status == 200)
+        }
         let back = try RecordingUpstream(port: upstreams[1].port) { _ in .response() }
-        while state.isEjected { #expect(try client.exchange("GET", "/x").status == 200) }
+        try repeatWhile(state.isEjected) { () throws in
+            #expect(try client.exchange("GET", "/x").status == 200)
+        }
         let trialCount = back.requests.count
         for _ in 0..<40 { #expect(try client.exchange("GET", "/x").status == 200) }
         // One turn may be left over from before.
@@ -438,7 +442,9 @@ struct ConnectionQueueTests {
         try leaving.send("GET", "/leaves")
         try settle(gateway)
         if byReset { leaving.socket.reset() } else { leaving.socket.close() }
-        while gateway.outcomes(of: "open")["passed client_closed"] == nil { try settle(gateway) }
+        try repeatWhile(gateway.outcomes(of: "open")["passed client_closed"] == nil) {
+            try settle(gateway)
+        }
         let next = try gateway.client()
         try next.send("GET", "/next")
         try settle(gateway)

@@ -123,7 +123,7 @@ struct AuditCommandTests {
         let importing = try ChildProcess(
             BuiltProgram.sallyport,
             ["keys", "import", "-c", site.gateway.configurationPath, file])
-        while try site.audit().isEmpty, importing.exitStatus == nil {}
+        try waitWhile(site.audit().isEmpty && importing.exitStatus == nil)
         importing.kill()
         try importing.waitForExit()
         func importedCount() throws -> Int {

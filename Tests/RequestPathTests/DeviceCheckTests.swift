@@ -281,7 +281,7 @@ struct DeviceCheckTests {
         let waiting = try narrow.connect()
         let count = try apple.requests.count
         try waiting.send("GET", "/api/x", fields: [("X-Device-Check-Token", try token())])
-        while try apple.requests.count == count {}
+        try waitWhile(apple.requests.count == count)
         let busy = try request(narrow, try token())
         #expect(busy.outcome == "503 gateway_busy")
         #expect(try detail(narrow, busy) == "device_check_busy")

@@ -191,7 +191,7 @@ struct FloorDiskTests {
         try first.kill()
         try redis.command("FLUSHALL")
         // The second takes over what the first has accepted, and then knows it.
-        while try Self.floorPaths(in: directory.path).count > 1 { _ = poll(nil, 0, 20) }
+        try waitWhile(Self.floorPaths(in: directory.path).count > 1)
         #expect(
             try Self.accept([1, 8, 12], device, at: second)
                 == Array(repeating: "401 assertion_replayed", count: 3))

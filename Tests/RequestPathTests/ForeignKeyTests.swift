@@ -118,11 +118,7 @@ struct ForeignKeyTests {
 
     /// Waits until a file is there; no event tells.
     private func awaitFile(_ path: String) throws {
-        let limit = Date(timeIntervalSinceNow: 60)
-        while !FileManager.default.fileExists(atPath: path) {
-            guard Date() < limit else { throw RawSocketError("\(path) is missing") }
-            _ = Foundation.poll(nil, 0, 20)
-        }
+        try waitWhile(!FileManager.default.fileExists(atPath: path))
     }
 
     @Test("are pinned by a file, and changed by SIGHUP")

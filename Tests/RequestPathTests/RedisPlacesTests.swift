@@ -63,7 +63,7 @@ struct RedisPlacesTests {
     /// master may do so again: what is refused meanwhile is signed anew.
     private func accept(_ client: SimulatedClient) throws -> [SimulatedClient.Fields] {
         var accepted: [SimulatedClient.Fields] = []
-        while accepted.count < 10 {
+        try repeatWhile(accepted.count < 10) {
             try resume(client)
             let fields = try client.signature("GET", "/api/x")
             let answer = try client.raw.exchange("GET", "/api/x", fields: fields)

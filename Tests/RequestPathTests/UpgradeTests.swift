@@ -196,23 +196,11 @@ struct UpgradeTests {
             on: .standardError, from: index,
             containing: "no such file or directory; still "
                 + "serving")
-        try waitUntilOneResolves(gateway)
+        // The threads of the gateway that served before end; no event tells.
+        try waitWhile(
+            StoppedThreads.threads(of: gateway.current).count { $0.name == "resolver" } != 1)
         #expect(try gateway.terminate() == .exited(0))
         #expect(!FileManager.default.fileExists(atPath: socket))
-    }
-
-    /// The threads of the gateway that served before end; no event tells.
-    private func waitUntilOneResolves(_ gateway: GatewayProcess) throws {
-        let folder = "/proc/\(gateway.current.processID)/task"
-        let limit = Date(timeIntervalSinceNow: 60)
-        while Date() < limit {
-            let names = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
-                try? String(contentsOfFile: "\(folder)/\($0)/comm", encoding: .utf8)
-            }
-            if names.count(where: { $0 == "resolver\n" }) == 1 { return }
-            _ = poll(nil, 0, 20)
-        }
-        Issue.record("a thread of the gateway that was to be replaced goes on")
     }
 
     @Test("the file of a unix socket stays with the next program, which removes it in the end")

@@ -34,7 +34,7 @@ struct UpstreamHealthTests {
         sick.answer { _ in .response() }
         try gateway.waitForEvent("server_up")
         // Each worker takes turns of its own.
-        while !sick.requests.contains(where: { $0.target == "/y" }) {
+        try repeatWhile(!sick.requests.contains(where: { $0.target == "/y" })) { () throws in
             #expect(try gateway.exchange("GET", "/y").status == 200)
         }
         // Checks are neither logged nor counted as requests.
@@ -62,7 +62,7 @@ struct UpstreamHealthTests {
         #expect(try gateway.exchange("GET", "/x").status == 200)
         let back = try RecordingUpstream(port: dead)
         try gateway.waitForEvent("server_up")
-        while !back.requests.contains(where: { $0.target == "/y" }) {
+        try repeatWhile(!back.requests.contains(where: { $0.target == "/y" })) { () throws in
             #expect(try gateway.exchange("GET", "/y").status == 200)
         }
         // Without the setting nothing is checked, and nothing is held against a server.

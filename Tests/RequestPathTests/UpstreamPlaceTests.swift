@@ -75,7 +75,7 @@ struct UpstreamPlaceTests {
         let slow = try slowReaders(gateway)
         let client = try gateway.connect()
         var status = 503
-        while status == 503 { status = try client.exchange("GET", "/").status }
+        try repeatWhile(status == 503) { status = try client.exchange("GET", "/").status }
         #expect(status == 200)
         #expect(try client.exchange("GET", "/").status == 200)
         let line = try gateway.accessLine { $0["detail"]?.stringValue == "made_room" }
@@ -146,7 +146,7 @@ struct UpstreamPlaceTests {
         try server.wait()
         let client = try gateway.connect()
         var status = 503
-        while status == 503 { status = try client.exchange("GET", "/").status }
+        try repeatWhile(status == 503) { status = try client.exchange("GET", "/").status }
         #expect(status == 200)
         #expect(try slow.answer(1).resetCode == 2)
         #expect(server.connectionCount == 1)
@@ -165,7 +165,7 @@ struct UpstreamPlaceTests {
         try upstream.waitForBytes(onConnection: 0) { !$0.isEmpty }
         let client = try gateway.connect()
         var status = 503
-        while status == 503 {
+        try repeatWhile(status == 503) {
             status = try client.exchange("GET", "/").status
             // It may have been let go already.
             try? two?.send(.data(1, [1], endStream: false))
