@@ -76,8 +76,7 @@ extension FaultTests {
             let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
             try (text + "challenge: { ttl: 5s }\n").write(
                 toFile: gateway.configurationPath, atomically: true, encoding: .utf8)
-            try gateway.terminate()
-            try gateway.start()
+            try gateway.restart()
             let device = try site.enrolledDevice(at: gateway)
             let call = try device.call("strict", at: gateway)
             #expect(try call.exchange(with: gateway).status == 200)

@@ -128,8 +128,7 @@ struct FloorDiskTests {
         #expect(try Self.accept([7], device, at: gateway) == ["200"])
         try gateway.waitForMetric("sallyport_floors_lag_seconds", 0)
         #expect(try Self.floorPaths(in: site.directory.path) == [path])
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         #expect(
             try Self.accept([4, 7], device, at: gateway)
                 == Array(repeating: "401 assertion_replayed", count: 2))

@@ -87,8 +87,7 @@ struct ForeignKeyTests {
         let path = site.gateway.directory.path(of: "registry.db.jwks-issuer")
         try awaitFile(path)
         site.issuer.answer { _ in .response(500) }
-        try site.gateway.kill()
-        try site.gateway.start()
+        try site.gateway.restart(byKill: true)
         #expect(try site.send(token).status == 200)
         try site.gateway.terminate()
         let text = try String(contentsOfFile: path, encoding: .utf8)

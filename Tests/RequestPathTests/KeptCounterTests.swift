@@ -48,8 +48,7 @@ struct KeptCounterTests {
         #expect(unresumed.contains("each app signs once more: the last stop could not keep them"))
         #expect(unresumed.contains("registry.db.counters: file exists"))
         #expect(try unused.exchange(with: gateway).verdict == "401 challenge_expired")
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         let killed = Self.message(try gateway.waitForEvent("counters_unresumed"))
         #expect(killed.contains("was killed"))
     }

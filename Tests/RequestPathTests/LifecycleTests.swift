@@ -382,8 +382,7 @@ struct LifecycleTests {
         for _ in 0..<3 {
             let client = try SimulatedClient(gateway)
             #expect(try client.enrol().status == 200)
-            try gateway.kill()
-            try gateway.start()
+            try gateway.restart(byKill: true)
             try client.connect()
             #expect(try client.request("GET", "/api/x").status == 200)
         }

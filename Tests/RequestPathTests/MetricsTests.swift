@@ -114,8 +114,7 @@ struct MetricsTests {
             try gateway.metric(
                 #"sallyport_upstream_duration_seconds_bucket{upstream="api",le="+Inf"}"#) == 1)
         // Counted at a start, and now and then.
-        try gateway.terminate()
-        try gateway.start()
+        try gateway.restart()
         let keys = try gateway.poll { _ in
             try gateway.metric(
                 "sallyport_registry_keys{app=\"\(GatewayConfiguration.appID)\","

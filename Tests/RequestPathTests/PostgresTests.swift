@@ -47,8 +47,7 @@ struct PostgresTests {
         }
         let durable = try device.call("durable")
         #expect(try durable.exchange(with: gateway).status == 200)
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         #expect(try durable.exchange(with: gateway).verdict == "401 assertion_replayed")
         #expect(try device.call("strict", at: gateway).exchange(with: gateway).status == 200)
         #expect(try gateway.admin("/readyz").status == 200)

@@ -36,8 +36,7 @@ struct ReplayDurableTests {
                 accepted.append(call)
             }
             if round < 3 {
-                try gateway.kill()
-                try gateway.start()
+                try gateway.restart(byKill: true)
             }
             for call in accepted {
                 #expect(try call.exchange(with: gateway).verdict == "401 assertion_replayed")
@@ -82,8 +81,7 @@ struct ReplayDurableTests {
             device, to: "/fresh/it", challenge: try gateway.challenge(), member: member)
         #expect(try call.exchange(with: gateway).verdict == "200")
         if isKilled {
-            try gateway.kill()
-            try gateway.start()
+            try gateway.restart(byKill: true)
         }
         for target in ["/fresh/it", "/body/it"] {
             let verdict = try redirected(call, to: target).exchange(with: gateway).verdict
@@ -163,8 +161,7 @@ struct ReplayDurableTests {
         // Below the highest: refused by either store.
         #expect(try first.exchange(with: gateway).verdict == "401 assertion_replayed")
         #expect(try second.exchange(with: gateway).verdict == "401 assertion_replayed")
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         let challenge = try gateway.challenge()
         device.counter = 0
         // As a cloned key would: fresh challenge, old counter.

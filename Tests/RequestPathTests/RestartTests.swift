@@ -71,8 +71,7 @@ struct RestartTests {
     @Test("after kill -9 knows its keys and refuses everything from before")
     func killed() throws {
         let scene = try Scene(FaultSite())
-        try scene.gateway.kill()
-        try scene.gateway.start()
+        try scene.gateway.restart(byKill: true)
         #expect(
             try scene.replay() == [
                 "/strict/it": Self.expired, "/window/it": Self.expired,
@@ -138,8 +137,7 @@ struct RestartTests {
         let device = try site.enrolledDevice(at: gateway)
         try acceptFour(device, gateway)
         for isKilled in [true, true, false, true] {
-            if isKilled { try gateway.kill() } else { try gateway.terminate() }
-            try gateway.start()
+            try gateway.restart(byKill: isKilled)
             try refuseFour(device, gateway)
         }
         let next = try device.call("strict", at: gateway)
@@ -190,8 +188,7 @@ struct RestartTests {
         let gateway = try site.start()
         let device = try site.enrolledDevice(at: gateway)
         try acceptFour(device, gateway)
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         let copy = site.directory.path(of: "copy.db")
         let backup = try BuiltProgram.run(
             ["keys", "backup", "-c", gateway.configurationPath, copy])
@@ -248,8 +245,7 @@ struct RestartTests {
         let call = try device.call("strict", at: gateway)
         #expect(try call.exchange(with: gateway).verdict == "200")
         // The new file holds it.
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         device.counter = 9
         let again = try device.call("strict", at: gateway)
         #expect(try again.exchange(with: gateway).verdict == "401 assertion_replayed")
@@ -298,10 +294,8 @@ struct RestartTests {
     @Test("after a clean stop and a kill refuses everything from before either")
     func terminatedThenKilled() throws {
         let scene = try Scene(FaultSite())
-        try scene.gateway.terminate()
-        try scene.gateway.start()
-        try scene.gateway.kill()
-        try scene.gateway.start()
+        try scene.gateway.restart()
+        try scene.gateway.restart(byKill: true)
         let verdicts = try scene.replay()
         #expect(verdicts["/strict/it"] == Self.expired)
         #expect(verdicts["/durable/it"] == Self.replayed)

@@ -56,8 +56,7 @@ struct RoutePolicyTests {
         let body = Array("anything at all".utf8)
         let fields = try client.device.sign(body: body).headers.map { ($0.name, $0.value) }
         #expect(try client.raw.exchange("POST", "/api/x", fields: fields, body: body).status == 200)
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         try client.connect()
         let again = try client.raw.exchange("POST", "/api/x", fields: fields, body: body)
         #expect(again.outcome == "401 assertion_replayed")

@@ -56,8 +56,7 @@ struct StoreKeysTests {
         let old = try gateway.exchange("POST", "/attest/verify", body: body)
         #expect(old.verdict == "403 key_revoked")
         #expect(try site.enrol(device, at: gateway).verdict == "403 key_revoked")
-        try gateway.kill()
-        try gateway.start()
+        try gateway.restart(byKill: true)
         #expect(
             try device.call("window", at: gateway).exchange(with: gateway).verdict
                 == "403 key_revoked")

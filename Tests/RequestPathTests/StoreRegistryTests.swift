@@ -175,8 +175,7 @@ struct StoreRegistryTests {
         let call = try device.call("strict", at: gateway)
         #expect(try call.exchange(with: gateway).status == 200)
         let unused = try device.call("strict", at: gateway)
-        try gateway.terminate()
-        try gateway.start()
+        try gateway.restart()
         #expect(try call.exchange(with: gateway).verdict == "401 assertion_replayed")
         #expect(try unused.exchange(with: gateway).status == 200)
     }

@@ -42,7 +42,7 @@ public final class GatewayProcess: @unchecked Sendable {
         return process
     }
 
-    /// The process that runs now; another one after ``restart(_:)``.
+    /// The process that runs now; another one after ``start()``.
     public var current: ChildProcess { lock.withLock { process } }
 
     // MARK: its life
@@ -64,6 +64,12 @@ public final class GatewayProcess: @unchecked Sendable {
     public func start() throws {
         let fresh = try Self.start(configurationPath, launcher)
         lock.withLock { process = fresh }
+    }
+
+    /// Ends it by ``terminate()``, or by ``kill()``, and starts it again.
+    public func restart(byKill isKilled: Bool = false) throws {
+        if isKilled { try kill() } else { try terminate() }
+        try start()
     }
 
     /// Writes another configuration, sends SIGHUP and waits for the event that tells the outcome.
