@@ -13,22 +13,11 @@ import Testing
 struct FrozenDiskTests {
     private static let large = [UInt8](repeating: 0x62, count: 1024 * 1024)
 
-    /// Bodies beyond 1 KiB go to a file system of their own; everything else lies elsewhere.
-    private static func gateway(
-        _ site: FaultSite, _ system: LoopFileSystem, patience: String = "200ms"
-    ) throws -> GatewayProcess {
-        site.configuration.more += [
-            "limits: { temporary_directory: \(system.path), body_memory: 1KiB, body: 4MiB }",
-            "timeouts: { body_file: \(patience) }",
-        ]
-        return try site.start()
-    }
-
     @Test("bodies for a frozen disk get 503 in time, and everything else goes on")
     func bodies() throws {
         let site = try FaultSite()
         let system = try LoopFileSystem()
-        let gateway = try Self.gateway(site, system)
+        let gateway = try site.start(bodiesOn: system, timeouts: "body_file: 200ms")
         #expect(try gateway.exchange("POST", "/open/x", body: Self.large).status == 200)
         let device = try site.enrolledDevice(at: gateway)
         try system.freeze()
@@ -60,7 +49,7 @@ struct FrozenDiskTests {
     func short() throws {
         let site = try FaultSite()
         let system = try LoopFileSystem()
-        let gateway = try Self.gateway(site, system, patience: "60s")
+        let gateway = try site.start(bodiesOn: system, timeouts: "body_file: 60s")
         try system.freeze()
         let client = try gateway.connect()
         try client.send(
@@ -79,7 +68,7 @@ struct FrozenDiskTests {
     func stop() throws {
         let site = try FaultSite()
         let system = try LoopFileSystem()
-        let gateway = try Self.gateway(site, system)
+        let gateway = try site.start(bodiesOn: system, timeouts: "body_file: 200ms")
         try system.freeze()
         let refused = try gateway.exchange("POST", "/open/x", body: Self.large)
         #expect(refused.verdict == "503 gateway_busy")

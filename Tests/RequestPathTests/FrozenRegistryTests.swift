@@ -17,11 +17,8 @@ struct FrozenRegistryTests {
         let system = try LoopFileSystem(mebibytes: 64)
         site.configuration.registryPath = system.path + "/registry.db"
         site.configuration.workers = 2
-        site.configuration.more += [
-            "limits: { temporary_directory: \(system.path), body_memory: 1KiB, body: 4MiB }",
-            "timeouts: { body_file: 200ms, registry: 500ms }",
-        ]
-        let gateway = try site.start()
+        let gateway = try site.start(
+            bodiesOn: system, timeouts: "body_file: 200ms, registry: 500ms")
         let device = try site.enrolledDevice(at: gateway)
         #expect(
             try device.call("window", at: gateway).exchange(with: gateway).status == 200)
