@@ -8,8 +8,11 @@ struct DescriptorTests {
     func doctor() throws {
         let upstream = try RecordingUpstream()
         let directory = try ScratchDirectory()
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        // Each worker has descriptors of its own, which are counted below.
+        configuration.workers = 1
         let path = try directory.write(
-            GatewayConfiguration(upstreamPort: upstream.port).text(
+            configuration.text(
                 port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
             to: "doctor.yaml")
         let words = [BuiltProgram.sallyport, "doctor", "-c", path]
@@ -41,6 +44,8 @@ struct DescriptorTests {
         var configuration = GatewayConfiguration(upstreamPort: upstreams[0].port)
         let servers = upstreams.map { "\"127.0.0.1:\($0.port)\"" }.joined(separator: ", ")
         configuration.upstreams["api"] = "servers: [\(servers)], ejection: { failures: 1 }"
+        // Two workers would not accept clients in the order in which they come.
+        configuration.workers = 1
         let gateway = try GatewayProcess(configuration, launcher: Self.launcher)
         try gateway.waitForEvent("descriptor_limit")
         var clients = try (0..<130).map { _ in try gateway.connect() }

@@ -12,6 +12,8 @@ extension GatewayConfiguration {
             upstreamPort: port, routes: [.init("all", path: "/*", more: route)])
         configuration.upstreams["api"] = "servers: [\"127.0.0.1:\(port)\"], protocol: h2\(more)"
         configuration.speakHTTP2()
+        // Each worker has connections of its own, which tests count.
+        configuration.workers = 1
         return configuration
     }
 }

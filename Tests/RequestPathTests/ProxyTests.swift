@@ -166,14 +166,23 @@ struct ProxyTests {
 
     // MARK: connections to the upstream
 
+    /// Each worker has connections of its own.
+    private func oneWorker() throws -> GatewayProcess {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.workers = 1
+        return try GatewayProcess(configuration)
+    }
+
     @Test("one upstream connection serves many clients in turn")
     func reuse() throws {
+        let gateway = try oneWorker()
         for _ in 0..<5 { #expect(try gateway.exchange("GET", "/").status == 200) }
         #expect(upstream.connectionCount == 1)
     }
 
     @Test("a reused connection that died is replaced, once, where the request may be repeated")
     func retry() throws {
+        let gateway = try oneWorker()
         _ = try gateway.exchange("GET", "/warm")
         upstream.answer { $0.connection == 0 ? .dies : .response(body: "second") }
         #expect(try gateway.exchange("GET", "/again").bodyText == "second")

@@ -21,14 +21,17 @@ struct TLSUpstreamTests {
         return server
     }
 
-    private func configuration(_ tls: String) -> GatewayConfiguration {
+    /// `workers` of 1: for tests of what each worker keeps for itself, connections to servers and
+    /// their TLS sessions.
+    private func configuration(_ tls: String, workers: Int? = nil) -> GatewayConfiguration {
         var configuration = GatewayConfiguration(upstreamPort: port)
+        if let workers { configuration.workers = workers }
         configuration.upstreams["api"] = "servers: [\"127.0.0.1:\(port)\"], tls: { \(tls) }"
         return configuration
     }
 
-    private func gateway(_ tls: String) throws -> GatewayProcess {
-        try GatewayProcess(configuration(tls))
+    private func gateway(_ tls: String, workers: Int? = nil) throws -> GatewayProcess {
+        try GatewayProcess(configuration(tls, workers: workers))
     }
 
     private var authority: String { "ca: \(site.authority.certificatePath)" }
@@ -138,7 +141,7 @@ struct TLSUpstreamTests {
                 location / { return 200 "$ssl_protocol $ssl_session_reused"; }
                 """)
         let trust = "\(authority), server_name: a.example"
-        let gateway = try gateway(trust)
+        let gateway = try gateway(trust, workers: 1)
         func answers() throws -> [String] {
             try (0..<3).map { _ in try gateway.exchange("GET", "/").bodyText }
         }
@@ -147,9 +150,9 @@ struct TLSUpstreamTests {
         // The same authority by another text is another rule: nothing of before is resumed.
         let text = try String(contentsOfFile: site.authority.certificatePath, encoding: .utf8)
         let other = try site.directory.write("another text\n" + text, to: "other.pem")
-        try gateway.reload(configuration("ca: \(other), server_name: a.example"))
+        try gateway.reload(configuration("ca: \(other), server_name: a.example", workers: 1))
         #expect(try answers() == [fresh, resumed, resumed])
-        try gateway.reload(configuration("\(trust), session_reuse: off"))
+        try gateway.reload(configuration("\(trust), session_reuse: off", workers: 1))
         #expect(try answers() == [fresh, fresh, fresh])
         #expect(gateway.alarms.isEmpty)
         withExtendedLifetime(nginx) {}
@@ -164,7 +167,7 @@ struct TLSUpstreamTests {
                 ssl_certificate_key \(site.leaf.keyPath);
                 location / { return 200 "$ssl_server_name $connection_requests\\n"; }
                 """)
-        let gateway = try gateway("\(authority), server_name: a.example")
+        let gateway = try gateway("\(authority), server_name: a.example", workers: 1)
         for count in 1...5 {
             let answer = try gateway.exchange("GET", "/")
             #expect(answer.bodyText == "a.example \(count)\n")

@@ -22,6 +22,8 @@ struct UpstreamPlaceTests {
         var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
         configuration.upstreams["api"]? += ", connections_max: \(connectionCountMax)\(more)"
         configuration.routes[0].more = route
+        // Each worker has connections_max places of its own.
+        configuration.workers = 1
         configuration.more = [Self.patience]
         return configuration
     }

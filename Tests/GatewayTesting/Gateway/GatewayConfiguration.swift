@@ -1,3 +1,5 @@
+import Foundation
+
 /// A configuration file for a gateway under test: small defaults, and room for anything else.
 public struct GatewayConfiguration: Sendable {
     /// One entry of `routes`.
@@ -25,6 +27,10 @@ public struct GatewayConfiguration: Sendable {
         }
     }
 
+    /// The environment variable `GATEWAY_WORKERS`, or 1.
+    private static let workersOfTests =
+        ProcessInfo.processInfo.environment["GATEWAY_WORKERS"].flatMap { Int($0) } ?? 1
+
     public static let appID = "ABCDE12345.com.example.app"
 
     /// Inside of each upstream's entry, by name.
@@ -38,7 +44,8 @@ public struct GatewayConfiguration: Sendable {
     public var registry: String?
     /// ``TestApple``'s by default.
     public var extraRootPaths = [TestApple.rootPath]
-    public var workers = 1
+    /// A test that counts what each worker has of its own sets 1.
+    public var workers = Self.workersOfTests
     /// Whole top-level entries, e.g. `timeouts: { request_head: 200ms }`.
     public var more: [String] = []
     /// Further lines of the listener, e.g. `trusted_proxies: [127.0.0.0/8]`.

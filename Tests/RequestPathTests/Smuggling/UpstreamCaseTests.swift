@@ -10,7 +10,10 @@ struct UpstreamCaseTests {
 
     init() throws {
         upstream = try RecordingUpstream()
-        gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        // Each worker has connections of its own, and the next request has to meet the same ones.
+        configuration.workers = 1
+        gateway = try GatewayProcess(configuration)
     }
 
     @Test("with two readings, or none, are 502")
