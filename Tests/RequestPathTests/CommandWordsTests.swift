@@ -29,11 +29,11 @@ struct CommandWordsTests {
         }
         for command in ["check", "doctor"] {
             let outcome = try BuiltProgram.run([command, "-c", gateway.configurationPath])
-            #expect(outcome.standardError.contains("WHOEVER HOLDS THE KEY OF AN EXTRA ROOT"))
+            #expect(outcome.standardError.contains("THE HOLDER OF THE KEY OF AN EXTRA ROOT"))
         }
         #expect(
             gateway.current.text(on: .standardError).contains(
-                "WHOEVER HOLDS THE KEY OF AN EXTRA ROOT"))
+                "THE HOLDER OF THE KEY OF AN EXTRA ROOT"))
     }
 
     @Test("doctor --json says in JSON that the configuration is missing or wrong")
@@ -60,7 +60,7 @@ struct CommandWordsTests {
             to: "right.yaml")
         let outcome = try BuiltProgram.run(["doctor", "--json", "-c", path])
         #expect(outcome.standardError.isEmpty)
-        #expect(outcome.standardOutput.contains("WHOEVER HOLDS THE KEY"))
+        #expect(outcome.standardOutput.contains("THE HOLDER OF THE KEY OF"))
     }
 
     @Test("a developer token that no route takes is made with a clear warning")

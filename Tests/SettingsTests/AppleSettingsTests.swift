@@ -308,7 +308,7 @@ struct AppleSettingsTests {
         let configuration = try configuration()
         #expect(
             configuration.problems("apple: { keys: [] }")
-                == ["1:16: apple.keys: is empty: nobody can sign in"])
+                == ["1:16: apple.keys: is empty: no team can sign in"])
         #expect(
             configuration.problems("apple: {}")
                 == ["1:8: apple: required key \"keys\" is missing"])

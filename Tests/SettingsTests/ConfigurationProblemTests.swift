@@ -158,7 +158,7 @@ struct WarningTests {
         configuration.files["/root.pem"] = try Configuration.rootPEM()
         #expect(
             try configuration.warnings("trust: { extra_roots: [/root.pem] }") == [
-                "1:23: trust.extra_roots: WHOEVER HOLDS THE KEY OF AN EXTRA ROOT CAN IMITATE EVERY "
+                "1:23: trust.extra_roots: THE HOLDER OF THE KEY OF AN EXTRA ROOT CAN IMITATE EVERY "
                     + "DEVICE: for tests only, never in production"
             ])
     }
@@ -237,7 +237,7 @@ struct WarningTests {
             return warnings.contains {
                 $0 == "1:21: listeners[0].bind: \(bind) takes plain HTTP from any machine that "
                     + "reaches it: give it tls, or name in trusted_proxies or proxy_protocol "
-                    + "whoever ends TLS before it"
+                    + "the proxy that ends TLS"
             }
         }
         for bind in [

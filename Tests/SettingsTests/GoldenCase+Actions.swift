@@ -133,7 +133,8 @@ extension GoldenCase {
                 8:41: routes[0].request_headers.add.a: "a" is named twice
                 8:47: routes[0].request_headers.add.Content-Length: "Content-Length" is about the \#
                 connection, not for a route to change
-                10:16: routes[0].response_headers.remove[0]: "Date" is written by whoever answers
+                10:16: routes[0].response_headers.remove[0]: "Date" is written by the answering \#
+                server
                 10:22: routes[0].response_headers.remove[1]: "Host" is no such header
                 10:28: routes[0].response_headers.remove[2]: "Transfer-Encoding" is about the \#
                 connection, not for a route to change

@@ -339,8 +339,8 @@ extension GoldenCase {
             expects: #"""
                 1:74: apps[0].macos.require_full_security: "on" is not one of true, false
                 1:78: unknown key "sip" in apps[0].macos; known: require_full_security
-                2:30: developer_tokens.max_ttl: "375d" is outside 1m to 365d: a token that \#
-                nobody remembers must end by itself
+                2:30: developer_tokens.max_ttl: "375d" is outside 1m to 365d: a forgotten \#
+                token must expire by itself
                 2:50: developer_tokens.revoked[1]: "a b" is not a name: 1 to 64 letters, digits, \#
                 periods, hyphens and underscores
                 2:55: developer_tokens.revoked[2]: listed twice

@@ -33,7 +33,7 @@ extension GoldenCase {
               api: { servers: ['h:1'], identity: { audience: [x, x] } }
             """#,
             expects: #"""
-                2:48: upstreams.a.identity.audience: is empty: a token is for somebody
+                2:48: upstreams.a.identity.audience: is empty: a token needs an audience
                 2:60: upstreams.a.identity.header: "X-Attest-Key" is not a name of its own that \#
                 begins with X-Attest-: only such headers are removed from what clients send
                 2:79: upstreams.a.identity.ttl: "1s" is outside 10s to 1h: until then anyone who \#

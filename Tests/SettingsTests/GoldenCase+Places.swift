@@ -103,8 +103,8 @@ extension GoldenCase {
                 3:12: rate_limits.a.by: "adress" is not one of address, key, global: did you \#
                 mean "address"?
                 3:26: rate_limits.a.rate: "10" is not a rate: write one like 100/s, 30/m or 1000/h
-                4:23: rate_limits.b.rate: "0/s" is outside 1 to 1000000: to let nobody in, leave \#
-                it out
+                4:23: rate_limits.b.rate: "0/s" is outside 1 to 1000000: no limit can refuse \#
+                every request
                 4:35: rate_limits.b.burst: "0" is outside 1 to 1000000: a burst is what comes at \#
                 once
                 4:46: rate_limits.b.except: only a limit by address has addresses to except
@@ -136,7 +136,7 @@ extension GoldenCase {
             expects: #"""
                 2:10: receipts.renew: "of" is not one of on, off: did you mean "on"?
                 3:9: receipts.rate: 501/s is more than 500/s: they are sent one by one, and Apple \#
-                throttles whoever asks too often
+                throttles a team that asks too often
                 4:13: receipts.interval: "23h" is outside 1d to 28d: Apple has no newer receipt \#
                 for a day, and exchanges none older than 30 days
                 5:11: receipts.jitter: "169h" is outside 0s to 7d: with interval it must stay \#

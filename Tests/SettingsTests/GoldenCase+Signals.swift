@@ -40,7 +40,8 @@ extension GoldenCase {
               keys_per_user: {}
             """#,
             expects: #"""
-                2:18: signals.keys_per_user: needs user: without it nobody says who the user is
+                2:18: signals.keys_per_user: needs user: without it the user of a request is \#
+                unknown
                 """#),
         GoldenCase(
             "users of a key that nobody names, or that nothing tells apart",
@@ -48,8 +49,8 @@ extension GoldenCase {
             signals: { users_per_key: { max: 5 } }
             """#,
             expects: #"""
-                1:27: signals.users_per_key: needs header, cookie or user: without one nobody \#
-                says who the user is
+                1:27: signals.users_per_key: needs header, cookie or user: without one the \#
+                user of a request is unknown
                 """#),
         GoldenCase(
             "marks of users that are none",
@@ -100,7 +101,8 @@ extension GoldenCase {
             """#,
             expects: #"""
                 3:18: signals.keys_per_user: action: deny needs user: { from: response } or { \#
-                from: proxy }: with from: client anybody could have another user refused
+                from: proxy }: with from: client, a client could have another user \#
+                refused
                 """#),
         GoldenCase(
             "limits that are missing, unknown, or of a key that does not exist yet",

@@ -175,8 +175,8 @@ struct PostgresSettingsTests {
             warnings == [
                 "2:11: registry: counters are embedded, which is for one gateway only: each start"
                     + " asks every app to sign once more",
-                "2:23: registry.postgres: sslmode is require: whoever answers is believed and sees"
-                    + " every key; write sslmode=verify-full",
+                "2:23: registry.postgres: sslmode is require: any server that answers is trusted"
+                    + " and sees every key; write sslmode=verify-full",
             ], "\(warnings)")
         let near = "registry: { postgres: 'postgresql://127.0.0.1/d' }\n"
         #expect(

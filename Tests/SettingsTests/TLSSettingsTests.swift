@@ -154,8 +154,8 @@ struct TLSSettingsTests {
                 #"18:35: upstreams.api.tls: required key "key" is missing"#,
                 "18:35: upstreams.api.tls: a server at a unix socket needs a server_name to be "
                     + "checked against",
-                "19:38: upstreams.b.tls.crl: needs ca: nobody has the lists of all that the "
-                    + "system trusts",
+                "19:38: upstreams.b.tls.crl: needs ca: no file has the lists of all authorities "
+                    + "that the system trusts",
                 #"19:61: upstreams.b.tls.session_reuse: "never" is not one of on, off"#,
                 "20:38: upstreams.c.tls.crl: has no use with verify: off",
                 #"21:38: upstreams.d.tls.crl: "/a.crt": holds no PEM revocation list"#,
@@ -182,8 +182,8 @@ struct TLSSettingsTests {
                 #"4:7: listeners[0].tls: "/a.crt" is never used: certificates of the same kind "#
                     + "before it have all its names",
                 #"5:26: listeners[0].tls.certificates[0].certificate: "/old.crt" HAS EXPIRED"#,
-                "9:33: upstreams.api.tls: verify is off: whoever answers is believed and reads "
-                    + "every request",
+                "9:33: upstreams.api.tls: verify is off: any server that answers is trusted and "
+                    + "reads every request",
                 "10:3: upstreams.b: no route uses it",
                 #"10:50: upstreams.b.tls.crl: "/a.crl" HAS EXPIRED: certificates of its "#
                     + "authorities are refused",

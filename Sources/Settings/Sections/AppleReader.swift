@@ -126,7 +126,7 @@ struct AppleReader {
 
     private var keys: Kind<[AppleSettings.KeyFile]> {
         Kind<[AppleSettings.KeyFile]>.list(
-            key, by: { [$0.key.teamID, $0.key.keyID] }, empty: "is empty: nobody can sign in"
+            key, by: { [$0.key.teamID, $0.key.keyID] }, empty: "is empty: no team can sign in"
         ) { "key \(quoted($0.key.keyID)) is listed twice" }
         .checked { field, keys in
             for (index, key) in keys.enumerated() {

@@ -27,7 +27,7 @@ struct AttestReader {
             ) { field, route in
                 guard route.attest.body == .claimed else { return }
                 field.warning(
-                    "claimed lets a body pass that nobody has compared with its signature: the "
+                    "claimed lets a body pass without comparing it with its signature: the "
                         + "upstream must compare X-Attest-Body-SHA256")
             }
             Setting(

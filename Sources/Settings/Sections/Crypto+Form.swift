@@ -12,7 +12,7 @@ extension CryptoSettings {
                     + "it needs beside it. If left out, the system's library path is searched.")
             Setting(
                 "audit", \.auditPercent,
-                .share(1...100, "a library whose verdicts nobody repeats could be wrong for ever"),
+                .share(1...100, "without repeats, the errors of a faulty library stay unnoticed"),
                 "The share of the library's verdicts that OpenSSL repeats. After one difference "
                     + "the library is not used until a restart.")
         }

@@ -99,7 +99,7 @@ struct HeaderEditReader {
         if known == .host {
             return isRequest ? "is what upstream_host is for" : "is no such header"
         }
-        guard isRequest else { return known == .date ? "is written by whoever answers" : nil }
+        guard isRequest else { return known == .date ? "is written by the answering server" : nil }
         switch known {
         case .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xRequestID:
             return "is written by the gateway, for every route"

@@ -39,7 +39,7 @@ extension UpstreamIdentity {
     static var form: Form<UpstreamIdentity> {
         Form(UpstreamIdentity(audience: [])) {
             Setting(
-                "audience", \.audience, .list(.claim, empty: "is empty: a token is for somebody"),
+                "audience", \.audience, .list(.claim, empty: "is empty: a token needs an audience"),
                 required: true, "The claim aud.")
             Setting(
                 "header", \.header, header,

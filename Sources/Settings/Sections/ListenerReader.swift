@@ -80,7 +80,7 @@ enum ListenerReader {
                     + "over HTTP): X-Envoy-Auth-Partial-Body. envoy_grpc: ext_authz and ext_proc; "
                     + "needs h2 in protocols. json: POST with an object.")
             Setting(
-                "from", \.from, .list(peer, empty: "is empty: nobody could ask"), required: true,
+                "from", \.from, .list(peer, empty: "is empty: no peer could ask"), required: true,
                 "The peers that may ask, and whose headers are believed; unix means every process "
                     + "that may connect to a unix socket.")
         }
@@ -95,7 +95,7 @@ enum ListenerReader {
     private static func check(_ section: inout Section, _ listener: inout ListenerSettings) {
         if listener.check != nil, listener.redirect != nil {
             section.field("redirect")?.error(
-                "a listener with check answers questions, and redirects nobody")
+                "a listener with check answers questions and cannot redirect")
         }
         if listener.check?.dialect == .envoyGRPC, !listener.protocols.contains(.http2) {
             section.field("check")?.error(
@@ -105,7 +105,7 @@ enum ListenerReader {
         if listener.bind.isPublic, listener.isPlain {
             section.field("bind")?.warning(
                 "\(listener.bind) takes plain HTTP from any machine that reaches it: give it tls, "
-                    + "or name in trusted_proxies or proxy_protocol whoever ends TLS before it")
+                    + "or name in trusted_proxies or proxy_protocol the proxy that ends TLS")
         }
         for (key, proxies) in [
             ("trusted_proxies", listener.trustedProxies),

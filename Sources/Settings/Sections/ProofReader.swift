@@ -72,7 +72,8 @@ struct ProofReader {
             text throws(Fault) in
             guard text.utf8.count <= 256, text.isVisible else { throw Fault("is not \(form)") }
             guard !["any", "none"].contains(text) else {
-                throw Fault("has another meaning in metrics: any is every subject, none is nobody")
+                throw Fault(
+                    "has another meaning in metrics: any is every subject, none is no valid token")
             }
             return text
         }
@@ -148,8 +149,8 @@ struct ProofReader {
         }
         guard !isPlain || host.isLocal else {
             field.error(
-                "\(host) is reached without TLS: whoever is on the way could put in keys of their "
-                    + "own; write https")
+                "\(host) is reached without TLS: an attacker in the network could replace the "
+                    + "keys; write https")
             return nil
         }
         return .url(text.value)

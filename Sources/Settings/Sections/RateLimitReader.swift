@@ -76,7 +76,7 @@ extension Kind where Value == RateLimitSettings.Rate {
             let period = RateLimitSettings.Period(rawValue: String(parts[1]))
         else { throw Fault("is not a rate: write one like 100/s, 30/m or 1000/h") }
         guard (1...1_000_000).contains(count) else {
-            throw Fault("is outside 1 to 1000000: to let nobody in, leave it out")
+            throw Fault("is outside 1 to 1000000: no limit can refuse every request")
         }
         return RateLimitSettings.Rate(count: count, period: period)
     }

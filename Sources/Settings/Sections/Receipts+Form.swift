@@ -48,7 +48,7 @@ extension ReceiptSettings {
             if rate.spacingNanoseconds < spacingNanosecondsMin {
                 field.error(
                     "\(rate) is more than 500/s: they are sent one by one,"
-                        + " and Apple throttles whoever asks too often")
+                        + " and Apple throttles a team that asks too often")
             }
         }
     }

@@ -111,8 +111,8 @@ struct RegistryReader {
         }
         if isFar, mode != "verify-full" {
             field.warning(
-                "sslmode is \(mode): whoever answers is believed and sees every key; write "
-                    + "sslmode=verify-full")
+                "sslmode is \(mode): any server that answers is trusted and sees every key; "
+                    + "write sslmode=verify-full")
         }
         return url.settings
     }

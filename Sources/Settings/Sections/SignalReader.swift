@@ -15,7 +15,7 @@ struct SignalReader {
             ] {
                 guard let field = section.field(key) else { continue }
                 if !hasUser {
-                    field.error("needs user: without it nobody says who the user is")
+                    field.error("needs user: without it the user of a request is unknown")
                 } else {
                     checkSource(signals.user, rule, field)
                 }
@@ -110,7 +110,7 @@ struct SignalReader {
             case (nil, nil):
                 guard !section.context.has("signals.user") else { return }
                 section.error(
-                    "needs header, cookie or user: without one nobody says who the user is")
+                    "needs header, cookie or user: without one the user of a request is unknown")
             case (.some, let cookie?):
                 cookie.error("excludes header: name the one that tells users apart")
             default: break
@@ -130,7 +130,7 @@ struct SignalReader {
         guard user?.source == .client, let rule, rule.action != .observe else { return }
         field.error(
             "action: \(rule.action.rawValue) needs user: { from: response } or { from: proxy }: "
-                + "with from: client anybody could have another user refused")
+                + "with from: client, a client could have another user refused")
     }
 
     private var deviceBits: Kind<SignalSettings.DeviceBits> {

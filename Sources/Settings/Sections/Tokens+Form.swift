@@ -74,7 +74,7 @@ extension DeveloperTokenSettings {
                 "max_ttl", \.lifeMax,
                 .duration(
                     .seconds(60), .seconds(365 * 24 * 3600),
-                    "a token that nobody remembers must end by itself"),
+                    "a forgotten token must expire by itself"),
                 "The longest lifetime, checked when a token is made and when it is used.")
             Setting(
                 "revoked", \.revoked, .list(.name),

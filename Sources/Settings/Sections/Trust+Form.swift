@@ -18,7 +18,7 @@ extension TrustSettings {
     }
 
     private static let warning =
-        "WHOEVER HOLDS THE KEY OF AN EXTRA ROOT CAN IMITATE EVERY DEVICE: "
+        "THE HOLDER OF THE KEY OF AN EXTRA ROOT CAN IMITATE EVERY DEVICE: "
         + "for tests only, never in production"
 
     /// The files of the extra roots. The certificates of one do not matter once they are read.

@@ -52,7 +52,7 @@ extension EjectionSettings {
         Form(EjectionSettings()) {
             Setting(
                 "failures", \.failureCount,
-                .count(0...1000, "a server that fails so often helps nobody; 0 is never"),
+                .count(0...1000, "a server that fails more often must be taken out; 0 is never"),
                 "Failures in a row that take a server out.")
             Setting(
                 "window", \.window,

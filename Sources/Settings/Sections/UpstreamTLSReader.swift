@@ -54,11 +54,12 @@ enum UpstreamTLSReader {
         guard settings.verifies else {
             ca?.error("has no use with verify: off")
             crl?.error("has no use with verify: off")
-            section.warning("verify is off: whoever answers is believed and reads every request")
+            section.warning(
+                "verify is off: any server that answers is trusted and reads every request")
             return nil
         }
         if ca != nil { return section.good("ca")?.authorities(revokedIn: section.good("crl")) }
-        crl?.error("needs ca: nobody has the lists of all that the system trusts")
+        crl?.error("needs ca: no file has the lists of all authorities that the system trusts")
         return section.place.systemAuthorities()
     }
 
