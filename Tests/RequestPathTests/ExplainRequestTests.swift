@@ -72,14 +72,14 @@ struct ExplainRequestTests {
         #expect(rotated.standardOutput.contains("found in  \(log).1"))
     }
 
-    @Test("says of a request that passed that nobody is at fault")
+    @Test("names no party at fault for a request that passed")
     func passed() throws {
         let gateway = try gateway(["log: { access: \(log) }"])
         let client = try SimulatedClient.enrolled(gateway)
         let id = try #require(try client.request("GET", "/api/x")["X-Request-Id"])
         try waitForLine(of: id)
         let outcome = try explain(id, "-c", gateway.configurationPath)
-        #expect(outcome.standardOutput.contains("fault     nobody"))
+        #expect(outcome.standardOutput.contains("fault     none"))
         #expect(outcome.standardOutput.contains("verified, and forwarded"))
     }
 

@@ -20,8 +20,8 @@ package struct CauseExplanation: Sendable, Equatable {
         case stranger
         /// The gateway's own program.
         case gateway
-        /// Nothing is wrong.
-        case nobody
+        /// Nothing is wrong, so no party is at fault.
+        case none
 
         /// The party in words, for pages and commands.
         package var words: String {
@@ -34,7 +34,7 @@ package struct CauseExplanation: Sendable, Equatable {
             case .store: "a store"
             case .stranger: "a stranger"
             case .gateway: "the gateway"
-            case .nobody: "nobody"
+            case .none: "none"
             }
         }
     }

@@ -35,8 +35,7 @@ package enum CausePage {
         switch party {
         case .clientApp: "app"
         case .apple: "Apple"
-        case .nobody: "none"
-        case .device, .operator, .upstream, .store, .stranger, .gateway: party.rawValue
+        case .device, .operator, .upstream, .store, .stranger, .gateway, .none: party.rawValue
         }
     }
 

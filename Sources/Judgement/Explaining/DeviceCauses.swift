@@ -98,7 +98,7 @@ enum DeviceCauses {
             "One address has its share of the upstream's places in use.",
             "Raise limits.requests_per_address if many users share the address."),
         Row(
-            [.rateLimited], ["attest_rollout"], .nobody,
+            [.rateLimited], ["attest_rollout"], .none,
             "The rollout of attestations has not reached this installation yet.",
             "Nothing: see endpoints.attest_rollout."),
         Row(

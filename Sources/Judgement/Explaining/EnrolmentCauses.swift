@@ -127,7 +127,7 @@ enum EnrolmentCauses {
             "The token was changed, or no key of this gateway has signed it.",
             "Nothing for one. Many are forgeries, or a challenge key was removed too early."),
         Row(
-            [.tokenInvalid], ["token_expired"], .nobody, "The token is over.",
+            [.tokenInvalid], ["token_expired"], .none, "The token is over.",
             "Nothing: the app fetches another one."),
         Row(
             [.tokenInvalid], ["token_not_yet_valid"], .operator,

@@ -44,7 +44,7 @@ enum ForeignCauses {
             "The token's subject is not in proofs.NAME.subjects.",
             "Add it, if the app is yours and may call the route."),
         Row(
-            [.tokenInvalid], ["proof_expired"], .nobody,
+            [.tokenInvalid], ["proof_expired"], .none,
             "The issuer's token is over.",
             "Nothing: the app fetches another one. If all are over, set the clock."),
         Row(

@@ -162,7 +162,7 @@ enum ProofCauses {
             [.keyUnknown], ["erased"], .operator, "The key was erased.",
             "Nothing: the app enrols a new key."),
         Row(
-            [.gatewayBusy], ["app_newer"], .nobody,
+            [.gatewayBusy], ["app_newer"], .none,
             "The key's app came with a reload after the request had begun.",
             "Nothing: sent again, it passes."),
         Row(

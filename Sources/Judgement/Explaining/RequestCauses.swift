@@ -55,15 +55,15 @@ enum RequestCauses {
             "timeouts.drain was over before the answer had ended.",
             "Raise it to what the slowest answers take."),
         Row(
-            [.ok, .clientClosed], ["tunnel_timeout"], .nobody,
+            [.ok, .clientClosed], ["tunnel_timeout"], .none,
             "timeouts.tunnel was over without a byte on the WebSocket.",
             "Nothing, or let client or upstream send pings."),
         Row(
-            [.ok], ["tunnel_drained"], .nobody,
+            [.ok], ["tunnel_drained"], .none,
             "A drain, an upgrade or a changed listener closed the WebSocket.",
             "Nothing: the client connects again."),
         Row(
-            [.ok, .clientClosed], ["tunnel_broken"], .nobody,
+            [.ok, .clientClosed], ["tunnel_broken"], .none,
             "One end of the WebSocket broke the connection.",
             "Nothing, if it is rare."),
         Row(
@@ -76,7 +76,7 @@ enum RequestCauses {
     ]
 
     static let reasons: [CauseExplanation] = [
-        Row([.ok], [], .nobody, "The request was not refused.", "Nothing."),
+        Row([.ok], [], .none, "The request was not refused.", "Nothing."),
         Row(
             [.assertionRequired], [], .clientApp,
             "The route demands an assertion, and the request has none.",
