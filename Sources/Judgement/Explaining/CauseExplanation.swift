@@ -1,22 +1,23 @@
 /// What a cause means, whose fault it is, and what to do about it.
 ///
-/// Each is declared once, in a ``CauseTable``, and found by what an access line says: its `reason`
-/// and its `detail`. Page, commands, problem documents and `docs/causes.md` show the same words.
+/// Each is declared once, in a ``CauseTable``, and is found by the `reason` and the `detail` of an
+/// access line. The status page, commands, problem documents and `docs/causes.md` show the same
+/// words.
 package struct CauseExplanation: Sendable, Equatable {
-    /// Who is at fault: the one that it is most often, and that the remedy is for.
+    /// The party that is most often at fault, and that the remedy is for.
     package enum Party: String, CaseIterable, Sendable {
         /// The app's code, or the library through which it speaks HTTP.
         case clientApp = "client_app"
         /// The app's user: the device, its clock, its network, its age.
         case device
-        /// Whoever runs the gateway: configuration, capacity, certificates.
+        /// The operator of the gateway: configuration, capacity, certificates.
         case `operator`
         /// The API behind the gateway, or the way to it.
         case upstream
         case apple
         /// Registry or counter store, or the way to it.
         case store
-        /// Somebody who is no app of ours, or makes one do what it should not.
+        /// A client that is no app of the operator's, or a person who misuses one.
         case stranger
         /// The gateway's own program.
         case gateway
@@ -44,9 +45,9 @@ package struct CauseExplanation: Sendable, Equatable {
     /// The forms of `detail` that it explains; none if it explains the reasons alone.
     package let details: [CausePattern]
     package let fault: Party
-    /// One or two sentences; clients are sent them where `problem_detail` is on.
+    /// One or two sentences. Clients get them if `problem_detail` is on.
     package let meaning: String
-    /// What to do, for whoever reads the log.
+    /// Advice to the reader of the log.
     package let remedy: String
 
     init(
@@ -62,20 +63,20 @@ package struct CauseExplanation: Sendable, Equatable {
 
     /// The explanation of a log line; nil if neither word is one of this version's.
     ///
-    /// A detail has another meaning with another reason. One that is not known does not hide what
-    /// is known about the reason.
+    /// A detail can mean something else with another reason. If the detail is unknown, the
+    /// explanation of the reason alone is found.
     package static func find(reason: String, detail: String?) -> CauseExplanation? {
         let found = detail.map { CauseTable.index.explanations(of: $0) } ?? []
         return found.first { $0.reasons.contains { $0.code.description == reason } }
             ?? found.first ?? CauseTable.index.byReason[reason]
     }
 
-    /// The explanation of what became of a request.
+    /// The explanation for a request that ended with `reason` and `cause`.
     package static func of(_ reason: Reason, _ cause: Cause?) -> CauseExplanation {
         find(reason: reason.code.description, detail: cause?.text) ?? unexplained
     }
 
-    /// Every reason is in the table, which a test holds; a request is answered whatever it says.
+    /// A fallback that is never used: a test checks that every reason is in the table.
     private static let unexplained = CauseExplanation(
         [], [], .gateway, "The gateway has no words for this cause.", "Report it.")
 }

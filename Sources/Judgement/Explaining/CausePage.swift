@@ -30,7 +30,7 @@ package enum CausePage {
 
         """
 
-    /// A party in one word of the introduction.
+    /// The word for a party that the introduction of the page uses.
     private static func name(_ party: CauseExplanation.Party) -> String {
         switch party {
         case .clientApp: "app"

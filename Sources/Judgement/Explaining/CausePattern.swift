@@ -1,8 +1,8 @@
 /// A form of `detail`: a word, or a text with parts that vary, such as `rate: <limit>`.
 package struct CausePattern: Sendable, Equatable, ExpressibleByStringLiteral {
-    /// As documents write it.
+    /// The pattern as pages show it.
     package let text: String
-    /// What stands before, between and behind the parts that vary.
+    /// The fixed texts before, between and after the parts that vary.
     private let pieces: [Substring]
 
     package init(stringLiteral text: String) {
@@ -16,10 +16,10 @@ package struct CausePattern: Sendable, Equatable, ExpressibleByStringLiteral {
         self.pieces = pieces + [rest]
     }
 
-    /// Whether it is one word, so that it is found without a search.
+    /// True if no part varies, so that the pattern is found by a look-up instead of a search.
     package var isWord: Bool { pieces.count == 1 }
 
-    /// Whether `detail` has this form. No part that varies is empty.
+    /// True if `detail` has this form. A part that varies must not be empty.
     package func matches(_ detail: String) -> Bool {
         guard let first = pieces.first, let last = pieces.last, pieces.count > 1 else {
             return detail == text

@@ -28,7 +28,7 @@ package enum CauseTable {
         Section("Reasons without a detail", RequestCauses.reasons),
     ]
 
-    /// The explanations by what they are looked up with.
+    /// The explanations by detail and by reason.
     static let index = Index(sections.flatMap(\.explanations))
 
     struct Index: Sendable {
@@ -58,7 +58,8 @@ package enum CauseTable {
             self.byReason = byReason
         }
 
-        /// Those for any reason, the closest form first: they stand in the table in this order.
+        /// The explanations of a detail with any reason. The closest form comes first, because the
+        /// table has them in that order.
         func explanations(of detail: String) -> [CauseExplanation] {
             byWord[detail]
                 ?? varying.filter { $0.pattern.matches(detail) }.map(\.explanation)

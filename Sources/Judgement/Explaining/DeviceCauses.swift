@@ -1,4 +1,4 @@
-/// What Apple says of devices, and what limits and signals say.
+/// The causes from DeviceCheck, from rate limits and from signals.
 enum DeviceCauses {
     private typealias Row = CauseExplanation
 

@@ -1,4 +1,4 @@
-/// What is wrong with a message, by RFC 9110, 9112 and 9113.
+/// The faults of messages by RFC 9110, 9112 and 9113.
 enum MessageCauses {
     private typealias Row = CauseExplanation
 

@@ -1,4 +1,4 @@
-/// What became of questions that a proxy asks about requests.
+/// The causes at check listeners, where a proxy asks about requests.
 enum QuestionCauses {
     static let questions: [CauseExplanation] = [
         CauseExplanation(

@@ -1,4 +1,4 @@
-/// What became of requests as such, and every reason by itself.
+/// The causes that lie in the request itself, and every reason without a detail.
 enum RequestCauses {
     private typealias Row = CauseExplanation
 

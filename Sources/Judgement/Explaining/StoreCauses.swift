@@ -1,4 +1,4 @@
-/// What stores, bounds and upstreams did.
+/// The causes that lie in stores, bounds and upstreams.
 enum StoreCauses {
     private typealias Row = CauseExplanation
 
