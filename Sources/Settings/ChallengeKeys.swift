@@ -2,15 +2,15 @@ import Bytes
 
 /// The file of `secrets.challenge_key_file`: keys that seal and open challenges.
 ///
-/// Base64 of 32 bytes on each line; empty lines and lines that begin with `#` are skipped. The
-/// first key seals, the others still open: to rotate, put a new line on top, and drop the old one
-/// after the longest challenge life.
+/// Each line holds 32 bytes in base64; empty lines and lines that begin with `#` are skipped. The
+/// first key seals, and all of them open. To rotate, put a new line on top, and remove the old one
+/// after the longest lifetime of a challenge.
 public enum ChallengeKeys {
     public static let keyByteCount = 32
-    /// A rotation needs two; each is tried on every challenge that no other opens.
+    /// A rotation needs two. The bound is low, because a forged challenge is tried with every key.
     public static let keyCountMax = 16
 
-    /// The keys, at least one, or every line that is wrong.
+    /// The keys, at least one; throws with every wrong line.
     public static func parse(
         _ text: [UInt8], fileName: String
     ) -> Result<[[UInt8]], ConfigurationProblems> {

@@ -1,13 +1,13 @@
-/// One thing that is wrong with a configuration, or, as a warning, worth a second look.
+/// A fault of a configuration, or a warning about a value that may be a mistake.
 public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible {
     public var file: String
-    /// 1 for the first line; 0 where the problem is with the file as a whole.
+    /// 1 for the first line; 0 if the problem is with the file as a whole.
     public var line: Int
     /// 1 for the first character.
     public var column: Int
     /// The message. It never quotes a secret.
     public var message: String
-    /// The line that the problem is in, with a mark below its place; nil if there is none to show.
+    /// The line of the problem, with a mark below its place; nil if no line can be shown.
     public var excerpt: String?
 
     public init(file: String, line: Int, column: Int, message: String) {

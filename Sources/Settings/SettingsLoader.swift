@@ -3,15 +3,15 @@ import YAML
 /// A configuration without errors.
 public struct LoadedSettings: Sendable {
     public let settings: Settings
-    /// The warnings that the operator should know before relying on the configuration.
+    /// The warnings, which the operator should read before relying on the configuration.
     public let warnings: [ConfigurationProblem]
     let file: String
-    /// Where the configuration has each value, by its path.
+    /// The places of the values in the configuration, by path.
     let marks: [String: YAMLMark]
     let source: SourceExcerpt
 
-    /// What somebody has found out about the value of `path`, at its place. A value that the file
-    /// leaves out has none.
+    /// A problem that a caller has found with the value of `path`, at the value's place. If the
+    /// file leaves the value out, the problem has no place.
     public func problem(_ message: String, at path: String) -> ConfigurationProblem {
         let mark = marks[path]
         var problem = ConfigurationProblem(
@@ -31,10 +31,10 @@ public struct FileReadFailure: Error, Hashable, Sendable, CustomStringConvertibl
 
 /// Turns the operator's YAML into ``Settings``, or into everything that is wrong with it.
 ///
-/// One bad value never hides another: all problems come at once, each with its place. Nothing is
-/// read from the machine but through the closures.
+/// One bad value never hides another: all problems are reported at once, each with its place. The
+/// loader reads the machine only through the closures.
 public struct SettingsLoader {
-    /// The whole of a small file; the reader sets a bound of its own.
+    /// Reads a whole small file. The closure sets a bound of its own.
     public typealias FileReader = (_ path: String) -> Result<[UInt8], FileReadFailure>
 
     private let processorCount: Int
@@ -44,8 +44,8 @@ public struct SettingsLoader {
 
     /// - Parameters:
     ///   - processorCount: the number that `workers: auto` stands for.
-    ///   - workingDirectory: where the configuration's own path is relative to.
-    ///   - environment: what `${VAR}` stands for.
+    ///   - workingDirectory: the directory that the configuration's path is relative to.
+    ///   - environment: the values of `${VAR}`.
     ///   - fileReader: for the configuration itself, `${file:PATH}` and `trust.extra_roots`.
     public init(
         processorCount: Int, workingDirectory: String = "",
@@ -98,8 +98,8 @@ public struct SettingsLoader {
                 marks: context.places, source: SourceExcerpt(text)))
     }
 
-    /// A hint for `${VAR}` without quotes inside `{ }`, which is hard to guess from the parser's
-    /// words.
+    /// A hint for `${VAR}` without quotes inside `{ }`, because the parser's message does not show
+    /// the cause.
     private func hint(_ error: YAMLError, _ text: [UInt8]) -> String {
         guard case .syntax = error.reason else { return "" }
         let lines = text.split(separator: 0x0A, omittingEmptySubsequences: false)
@@ -109,7 +109,7 @@ public struct SettingsLoader {
         if let key = keyWithoutSpace(lines[..<error.mark.line]) {
             return "; \(Suggestion.space(after: key))"
         }
-        // What means something else at the beginning of a value, such as *.example.com.
+        // A character with a meaning of its own at the beginning of a value, as in *.example.com.
         let before = line.prefix(error.mark.column)
         let sign = zip(" " + before, before).reversed().first { previous, sign in
             " [{,-".contains(previous) && "*&!@`%".contains(sign)
@@ -117,8 +117,8 @@ public struct SettingsLoader {
         return sign.map { "; quote a value that begins with \($0)" } ?? ""
     }
 
-    /// The last key of these lines, if no space stands behind its colon: YAML then takes the line
-    /// for a text, and stumbles over a later one.
+    /// The last key in these lines, if its colon has no space behind it. YAML then takes the line
+    /// for a text, and reports a fault in a later line.
     private func keyWithoutSpace(_ lines: ArraySlice<ArraySlice<UInt8>>) -> String? {
         let keys = Self.allKeys
         return lines.suffix(3).reversed().lazy.compactMap { line in
@@ -142,7 +142,7 @@ public struct SettingsLoader {
 }
 
 extension [ConfigurationProblem] {
-    /// The first ones show their lines: nobody reads more than these at once.
+    /// The problems, the first 50 with their lines. More would be too many to read at once.
     fileprivate func withExcerpts(of text: [UInt8]) -> [ConfigurationProblem] {
         let source = SourceExcerpt(text)
         return enumerated().map { index, problem in
@@ -153,7 +153,7 @@ extension [ConfigurationProblem] {
         }
     }
 
-    /// Problems of one place stay in the order in which they were found.
+    /// Problems at the same place stay in the order in which they were found.
     fileprivate var inOrderOfText: [ConfigurationProblem] {
         enumerated().sorted { left, right in
             (left.element.line, left.element.column, left.offset)

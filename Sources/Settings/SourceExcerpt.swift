@@ -1,4 +1,4 @@
-/// Shows where a problem is in the text of a configuration, without any secret that stands there.
+/// Shows the line of a problem in the text of a configuration, with its secrets masked.
 struct SourceExcerpt: Sendable {
     private let lines: [Substring]
 
@@ -10,13 +10,13 @@ struct SourceExcerpt: Sendable {
         lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }
     }
 
-    /// The line, cut to what fits, and a caret below the column. Nil for a place that is not in the
-    /// text, and for a line that goes on with a secret.
+    /// The line, cut to the width, and a caret below the column. Nil for a place that is not in the
+    /// text, and for a line that continues a secret.
     func text(line: Int, column: Int) -> String? {
         guard lines.indices.contains(line - 1), column > 0, !continuesSecret(line) else {
             return nil
         }
-        // Columns count scalars, and so does what is shown: a tab is one of them.
+        // Columns count scalars, and so does the excerpt: a tab is one of them.
         var shown = lines[line - 1].unicodeScalars.map { scalar in
             scalar.properties.generalCategory == .control ? " " : scalar
         }
@@ -33,8 +33,8 @@ struct SourceExcerpt: Sendable {
         return "  \(number) | \(String(window))\n  \(margin) | \(space)^"
     }
 
-    /// Whether the value of a secret's key may go on in this line: the key is the last one above,
-    /// or that of the mapping which the line is in.
+    /// True if the value of a key for secrets may go on in this line: the key is the last one
+    /// above, or the key of the mapping that the line is in.
     private func continuesSecret(_ line: Int) -> Bool {
         func indentation(_ line: Substring) -> Int { line.prefix { $0 == " " }.count }
         func isSecret(_ line: Substring) -> Bool {
@@ -48,13 +48,13 @@ struct SourceExcerpt: Sendable {
             return true
         }
         if indentation(own) == 0 { return false }
-        // One whose mapping begins too far away is not shown.
+        // A line whose mapping begins too far above is not shown.
         return above.first { indentation($0) < indentation(own) }.map(isSecret) ?? true
     }
 
-    /// Puts stars in place of what stands behind the keys of secrets, and in URLs before the last
-    /// @, as many as there are letters, so that what follows stays in its column. A URL of a store
-    /// that lacks its @ may hold a password anywhere.
+    /// Masks the values of keys for secrets, and URLs up to the last @ with as many stars as
+    /// characters, so that the rest of the line stays in its column. The URL of a store without an
+    /// @ is masked as a whole, because a password may be anywhere in it.
     private func hideSecrets(in shown: inout [Unicode.Scalar]) {
         if let start = Self.secretKey(in: shown), start < shown.count {
             shown.replaceSubrange(start..., with: " ********".unicodeScalars)
@@ -65,7 +65,7 @@ struct SourceExcerpt: Sendable {
         for place in start..<max(start, end) { shown[place] = "*" }
     }
 
-    /// The place behind the first of `words`.
+    /// The column behind the first of `words`.
     private static func end(ofAny words: [String], in line: [Unicode.Scalar]) -> Int? {
         let places = words.compactMap { word -> Int? in
             let word = Array(word.unicodeScalars)
@@ -78,7 +78,7 @@ struct SourceExcerpt: Sendable {
         return places.min()
     }
 
-    /// Where the value behind a key begins that holds a secret.
+    /// The column at which the value of a key for secrets begins.
     private static func secretKey(in line: [Unicode.Scalar]) -> Int? {
         let folded = line.map {
             $0.isASCII ? $0.properties.lowercaseMapping.unicodeScalars.first ?? $0 : $0
@@ -91,7 +91,7 @@ struct SourceExcerpt: Sendable {
         )
     }
 
-    /// As far up as the key of a line is looked for: what is further away is not shown.
+    /// The lines above in which the key of a line is looked for. A line without one is not shown.
     private static let lineCountMax = 100
     private static let columnCountMax = 96
 }

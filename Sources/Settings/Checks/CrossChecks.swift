@@ -3,7 +3,7 @@ import GatewayTokens
 import HTTP
 import Policy
 
-/// Checks conditions between parts of the configuration that are each in order.
+/// Checks conditions between parts of the configuration, each of which has no fault of its own.
 struct CrossChecks {
     let settings: Settings
     let context: ReadingContext
@@ -27,7 +27,7 @@ struct CrossChecks {
         warn()
     }
 
-    /// Reports what cannot be kept beside a registry that is not a file.
+    /// Reports secrets that need files of their own, because PostgreSQL keeps the registry.
     private func checkShared() {
         guard case .postgres = settings.registry else { return }
         if settings.signals.user != nil, settings.secrets.pseudonymKeyFile == nil {
@@ -102,7 +102,7 @@ struct CrossChecks {
         }
     }
 
-    /// All routes that take tokens are named in each.
+    /// Reports too many routes that take session tokens: each token names all of them.
     private func checkTokens() {
         let accepting = routes.filter { $0.route.attest.accept.contains(.token) }
         let countMax = SessionTokenSealer.audienceCountMax
@@ -134,7 +134,7 @@ struct CrossChecks {
                 + "be asked", in: first.path, "accept")
     }
 
-    /// A DeviceCheck token names a team, not an app.
+    /// Reports a route whose apps a DeviceCheck token cannot prove, because it names only a team.
     private func checkTeam(of route: Route, _ path: String) {
         guard route.attest.accept.contains(.deviceCheck),
             let only = route.attest.apps.only, let deviceCheck = settings.deviceCheck,
@@ -196,7 +196,7 @@ struct CrossChecks {
         }
     }
 
-    /// Warns of check listeners beside a user whom only the upstream's responses name.
+    /// Warns of check listeners if only the upstream's responses name the user.
     private func warnOfHiddenUsers() {
         guard settings.signals.user?.source == .response,
             let listener = settings.listeners.first(where: { $0.check != nil })
@@ -215,14 +215,14 @@ struct CrossChecks {
 }
 
 extension RoutePolicy {
-    /// Whether a larger share than this is refused if it proves nothing.
+    /// True if a larger share than this of the requests without a proof is refused.
     fileprivate func refuses(moreThan percent: Int) -> Bool {
         mode == .enforce && onMissing == .deny && rolloutPercent > percent
     }
 }
 
 extension CheckDialect {
-    /// Whether the proxy's calls never have what an assertion on the route covers of a body.
+    /// True if the proxy's calls never have the part of a body that the route's assertions cover.
     fileprivate func hidesBodies(of route: Route) -> Bool {
         switch self {
         case .nginx, .forward: true
@@ -234,7 +234,7 @@ extension CheckDialect {
 }
 
 extension Route {
-    /// Whether it takes requests with bodies, and assertions only where it has seen them.
+    /// True if the route takes requests with bodies, and assertions only if it has seen the body.
     fileprivate var needsBodies: Bool {
         let isBodiless =
             !methods.isEmpty && methods.allSatisfy { ["GET", "HEAD", "OPTIONS"].contains($0) }
@@ -244,7 +244,7 @@ extension Route {
 }
 
 extension Settings {
-    /// Whether all of the team's apps, one of them at least, are among `ids`.
+    /// True if the team has apps, and all of them are among `ids`.
     public func takesDevices(of teamID: String, for ids: Set<String>) -> Bool {
         let team = Set(apps.filter { $0.teamID == teamID }.map(\.id))
         return !team.isEmpty && team.isSubset(of: ids)

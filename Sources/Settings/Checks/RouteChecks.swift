@@ -1,9 +1,9 @@
 import HTTP
 import Policy
 
-/// Checks conditions between routes: each can match, and none leads around another.
+/// Checks conditions between routes: each can match, and none is a way around another.
 struct RouteChecks {
-    /// The routes of which it is known what they match and what they demand.
+    /// The routes whose matches and demands are known.
     let matchable: [Int]
     private let routes: [Route]
     private let upstreams: [UpstreamSettings]
@@ -34,7 +34,7 @@ struct RouteChecks {
         warnOfUnguarded()
     }
 
-    /// Warns of an exact path that looks as if it guarded all that is below it.
+    /// Warns of an exact path that looks as if it guarded all paths below it.
     private func warnOfUnguarded() {
         for (index, route) in routes.enumerated() {
             guard case .exact(let path) = route.path, path.utf8.count > 1, path.hasSuffix("/"),
@@ -49,7 +49,8 @@ struct RouteChecks {
     /// The path of one of ``routes`` in the configuration.
     private func path(_ index: Int) -> String { "routes[\(matchable[index])]" }
 
-    /// Only a warning: no RFC has servers read paths so, though many do.
+    /// Warns of a spelling that is a way around a route. It is no error, because no RFC tells
+    /// servers to read paths so, though many do.
     private func warn(_ gap: RouteSpellings.Gap) {
         let name = routes[gap.route].upstream.map { upstreams[$0].name } ?? ""
         context.warning(
@@ -60,7 +61,7 @@ struct RouteChecks {
             at: "\(path(gap.route)).path")
     }
 
-    /// One server reads paths in one way.
+    /// Reports upstreams that share a server and read paths in different ways.
     private func checkSharedServers() {
         let groups = upstreamGroups
         for (index, group) in groups.enumerated() {

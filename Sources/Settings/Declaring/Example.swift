@@ -1,8 +1,8 @@
-/// The value that ``SettingsExample`` gives to a key: of one app's gateway before one API.
+/// The value that ``SettingsExample`` gives to a key, for a gateway with one app and one API.
 struct Example {
-    /// In YAML; nil for a mapping, whose keys have values of their own.
+    /// The value in YAML; nil for a mapping, whose keys have values of their own.
     let value: String?
-    /// Whether the file is no configuration without it, or a poor one.
+    /// True if the file would be invalid or of little use without the key.
     let isNeeded: Bool
 
     private static func needed(_ value: String? = nil) -> Example {

@@ -9,8 +9,8 @@ struct Setting<Root> {
     fileprivate let read: (inout Section, inout Root) -> Void
     private let yaml: (Root) -> YAMLValue
 
-    /// A value that stays as it is if the key is missing, and is printed if `isPrinted`. `check`
-    /// looks at what was read.
+    /// A value that keeps its default if the key is missing, and is printed if `isPrinted`. `check`
+    /// gets the value that was read.
     init<Value>(
         _ key: String, _ path: WritableKeyPath<Root, Value>, _ kind: Kind<Value>,
         required: Bool = false, standard: String? = nil,
@@ -22,7 +22,7 @@ struct Setting<Root> {
             standard: standard, about, check: check)
     }
 
-    /// A value of a kind that depends on what was read before it.
+    /// A value whose kind depends on settings read before it.
     init<Value>(
         _ key: String, _ path: WritableKeyPath<Root, Value>,
         of kind: @escaping (Root) -> Kind<Value>,
@@ -48,7 +48,7 @@ struct Setting<Root> {
         self.init(key, path, of: { _ in kind.optional }, about, check: check)
     }
 
-    /// A value that may be missing, of a kind that depends on what was read before it.
+    /// A value that may be missing, and whose kind depends on settings read before it.
     init<Value>(
         _ key: String, optional path: WritableKeyPath<Root, Value?>,
         of kind: @escaping (Root) -> Kind<Value>, _ about: String,
@@ -96,7 +96,7 @@ struct Setting<Root> {
 
     fileprivate func pair(_ root: Root) -> YAMLPair { YAMLPair(key, yaml(root)) }
 
-    /// The default is what is printed of `start`.
+    /// The entry of the setting. Its default is the value that is printed for `start`.
     fileprivate func entry(_ start: Root) -> Entry {
         let printed = yaml(start)
         let standard = standard ?? printed.line ?? ""
@@ -109,10 +109,10 @@ struct Setting<Root> {
 
 /// The settings of a section, in the order in which they are printed.
 struct Form<Root> {
-    /// The section where nothing is said.
+    /// The section with its defaults, as if no key were given.
     let start: Root
     fileprivate let settings: [Setting<Root>]
-    /// Keys that others depend on: they are read before those that are printed before them.
+    /// Keys that other settings depend on. They are read first, wherever they are printed.
     private let first: [String]
 
     init(_ start: Root, first: [String] = [], @FormBuilder<Root> _ settings: () -> [Setting<Root>])
@@ -135,7 +135,7 @@ struct Form<Root> {
     var shape: Shape { .section(entries) }
 }
 
-/// Has the compiler look at one setting at a time.
+/// Builds the list of settings, so that the compiler checks one setting at a time.
 @resultBuilder
 enum FormBuilder<Root> {
     static func buildExpression(_ setting: Setting<Root>) -> [Setting<Root>] { [setting] }

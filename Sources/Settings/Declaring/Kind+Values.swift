@@ -56,7 +56,7 @@ extension Kind where Value == String {
         Kind(shape(), read: read) { .text($0) }
     }
 
-    /// A text for which `isValid` holds; `rule` says so in words that follow it.
+    /// A text for which `isValid` holds; `rule` follows a wrong text in the message.
     static func text(
         _ shape: @escaping @autoclosure () -> Shape, _ rule: String,
         _ isValid: @escaping (String) -> Bool
@@ -86,7 +86,7 @@ extension Kind where Value == String {
 }
 
 extension Kind {
-    /// What `parse` makes of the file that a path names. Its fault follows the path in a message.
+    /// The result of `parse` for the file at a path. Its fault follows the path in a message.
     static func file(
         path: @escaping (Value) -> String,
         parse: @escaping (_ path: String, _ bytes: [UInt8]) throws(Fault) -> Value
@@ -138,7 +138,8 @@ extension Kind where Value: RawRepresentable & CaseIterable, Value.RawValue == S
     /// One of a closed set of words, which the type names.
     static var word: Kind { word(meanings: [:]) }
 
-    /// The same. `meanings`: which of them people mean by others.
+    /// One of a closed set of words, which the type names. `meanings`: the values for other words
+    /// that operators often write.
     static func word(meanings: [String: Value]) -> Kind {
         Kind(.words(Value.allCases.map(\.rawValue)), plain: \.rawValue) {
             $0.choice(Value.self, meanings: meanings)

@@ -1,4 +1,4 @@
-/// How the value of a setting is read, printed and described: its type with its bounds.
+/// The type of a setting's value with its bounds: how it is read, printed and described.
 struct Kind<Value> {
     private let makeShape: () -> Shape
     /// Reads a value. Nil, with a report, if the field holds no such value.
@@ -31,11 +31,11 @@ struct Kind<Value> {
         self.init(shape(), read: { $0.parse(parse) }) { .text(text($0)) }
     }
 
-    /// Made when somebody asks: readers do not.
+    /// The shape, made at each call. Only the schema and the pages ask for it.
     var shape: Shape { makeShape() }
 
-    /// A section whose keys are declared; `check` reports what does not fit together in it. One in
-    /// which a required key is missing is no value, unless faulty ones are kept.
+    /// A section whose keys are declared; `check` reports values in it that do not fit together. A
+    /// section without a required key is discarded, unless faulty ones are kept.
     static func section(
         _ form: Form<Value>, meant key: String? = nil, keepsFaulty: Bool = false,
         from start: Value? = nil,
@@ -76,12 +76,12 @@ struct Kind<Value> {
     /// This kind, described at another path of the page.
     func like(_ path: String) -> Kind { Kind(.like(path, shape), read: read, yaml: yaml) }
 
-    /// A kind of the same values that reads them in another way.
+    /// A kind of the same values that are read in another way.
     func reading(_ read: @escaping (Field) -> Value?) -> Kind {
         Kind(shape, read: read, yaml: yaml)
     }
 
-    /// A kind of the same values whose reader has `check` report what is wrong with one.
+    /// A kind of the same values, whose faults `check` reports.
     func checked(_ check: @escaping (Field, Value) -> Void) -> Kind {
         reading { field in
             let value = read(field)
@@ -90,8 +90,8 @@ struct Kind<Value> {
         }
     }
 
-    /// A kind of values that stand for these. What `into` makes nothing of has been reported; what
-    /// `from` makes nothing of is not printed.
+    /// A kind of values made from these. If `into` returns nil, it has reported the fault; if
+    /// `from` returns nil, the value is not printed.
     func map<Other>(
         _ into: @escaping (Value) -> Other?, from: @escaping (Other) -> Value? = { _ in nil }
     ) -> Kind<Other> {
@@ -101,8 +101,8 @@ struct Kind<Value> {
     /// A value that may be missing, and then is not printed.
     var optional: Kind<Value?> { map({ .some(.some($0)) }, from: { $0 }) }
 
-    /// This kind, or another one in a mapping. What this one does not print, the other does.
-    /// `hint` says what to write in place of the mapping's key alone.
+    /// This kind, or another one in a mapping. Values that this kind does not print are printed as
+    /// the mapping. `hint`: a message for the mapping's key without a value.
     func or(
         _ mapping: Kind, if condition: @escaping (Field) -> Bool = \.isMapping,
         hint: (key: String, message: String)? = nil
@@ -127,8 +127,8 @@ struct Kind<Value> {
         list(element, by: \.self, empty: emptyMessage)
     }
 
-    /// A list of values, none with an `id` that another has; `message` says of which. With faulty
-    /// ones it is no value, unless they are skipped.
+    /// A list of values with different `id`s; `message` reports a repeated one. A list with faulty
+    /// values is discarded, unless they are skipped.
     static func list<Element, ID: Hashable>(
         _ element: Kind<Element>, by id: @escaping (Element) -> ID,
         empty emptyMessage: String? = nil, skipsFaulty: Bool = false,
@@ -140,7 +140,7 @@ struct Kind<Value> {
         }
     }
 
-    /// A list of values. What `start` makes tells what is wrong with one beside those before it.
+    /// A list of values. `start` makes a closure that finds faults of a value beside earlier ones.
     static func list<Element>(
         all element: Kind<Element>, empty emptyMessage: String? = nil, skipsFaulty: Bool = false,
         from start: @escaping () -> (Element) -> String? = { { _ in nil } }

@@ -1,4 +1,4 @@
-/// The declarations as a configuration in YAML, with what each setting is for as comments.
+/// The declarations as a configuration in YAML, with a comment that explains each setting.
 ///
 /// A key with a default is set to it. A key without one is shown with the value of ``Example``: as
 /// a comment, unless the file needs it.
@@ -48,7 +48,7 @@ public enum SettingsExample {
         // A list without elements says less than an element.
         let isList = entry.standard == "[]" && !entry.shape.sections.isEmpty
         let standard = isList ? nil : entry.standard
-        // A key of two forms, one of which is a mapping, has a value in the other.
+        // If a key has two forms and one is a mapping, the value has the other form.
         let value =
             if case .section = entry.shape { nil as String? } else {
                 example?.value ?? standard
@@ -69,10 +69,10 @@ public enum SettingsExample {
         return lines
     }
 
-    /// Where lines stand.
+    /// The room for lines: their width, and whether they are comments.
     private struct Room {
         var columnCount = SettingsExample.columnCountMax
-        /// Whether they are a comment.
+        /// True if the lines are comments.
         var isOff = false
 
         var off: Room { Room(columnCount: columnCount - 4, isOff: true) }
@@ -153,7 +153,7 @@ public enum SettingsExample {
         return lines
     }
 
-    /// A sentence of what the value may be, unless the words of the setting say so.
+    /// A sentence about the allowed values, unless the setting's description has it.
     private static func bounds(_ entry: Entry) -> String {
         let text = bounds(entry.shape, entry.about)
         let form = if case .text = entry.shape, !text.isEmpty { " Form:" } else { "" }

@@ -1,7 +1,7 @@
 /// The declarations as a page for operators, in Markdown.
 public enum SettingsReference {
     private static let columnCountMax = 118
-    /// The characters from which on a reference is shorter than a repetition.
+    /// The number of characters from which on a link is shorter than a repetition.
     private static let lengthMin = 80
 
     public static var text: String {
@@ -45,7 +45,7 @@ public enum SettingsReference {
 
         """
 
-    /// Where the operator's pages explain a section.
+    /// Links to the operator's pages that explain a section.
     private static let guides = [
         "rate_limits": "[Rate limits](operations/traffic.md#rate-limits)",
         "forwarded": "[Forwarding headers](operations/traffic.md#forwarding-headers)",
@@ -128,10 +128,10 @@ public enum SettingsReference {
 }
 
 extension Shape {
-    /// In words; behind bounds stands the reason for them. Nil for a section, whose keys follow.
+    /// The shape in words, with the reason for bounds. Nil for a section, whose keys follow.
     var summary: String? { words(reasons: true) }
 
-    /// In words; without `reasons`, bounds stand alone.
+    /// The shape in words. `reasons`: true if the reasons for bounds are added.
     func words(reasons: Bool) -> String? {
         switch self {
         case .number(let range, let reason):

@@ -1,7 +1,7 @@
 /// The declarations as a JSON Schema (draft 2020-12), for editors that complete and check YAML.
 ///
-/// Whatever the gateway accepts is valid. Not all that is valid is accepted: bounds of numbers with
-/// units, and what holds between settings, is for `sallyport check` to say.
+/// Every configuration that the gateway accepts is valid. Some valid ones are not accepted: only
+/// `sallyport check` knows the bounds of numbers with units and the rules between settings.
 public enum SettingsSchema {
     public static var text: String {
         var schema = object(SettingsReader(processorCount: 1).form.entries)
@@ -88,7 +88,7 @@ public enum SettingsSchema {
 /// A JSON value that is written with line breaks, its members in order.
 private indirect enum SchemaValue {
     case text(String)
-    /// JSON already.
+    /// A text that is JSON.
     case literal(String)
     case list([SchemaValue])
     case object([(String, SchemaValue)])

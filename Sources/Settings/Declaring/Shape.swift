@@ -20,7 +20,7 @@ indirect enum Shape: Sendable {
     static var header: Shape { .text("header name") }
     static var server: Shape { .text("host:port, [v6]:port or unix:/path") }
 
-    /// The shapes of which it is any.
+    /// The alternatives of this shape; itself if it has none.
     var alternatives: [Shape] { if case .either(let shapes) = self { shapes } else { [self] } }
 
     /// The keys of a mapping, a list of mappings or a mapping of mappings, and how a path of the
@@ -36,14 +36,14 @@ indirect enum Shape: Sendable {
     }
 }
 
-/// One key of a section: what stands of it in the schema and the reference page.
+/// One key of a section, with its texts for the schema and the reference page.
 struct Entry: Sendable {
     let key: String
     let shape: Shape
     let isRequired: Bool
     /// The default as a configuration would write it; nil if the key has none.
     let standard: String?
-    /// Whether a configuration without the key is printed with it.
+    /// True if the key is printed even if the configuration leaves it out.
     let isPrinted: Bool
     /// Some sentences for operators.
     let about: String

@@ -1,8 +1,8 @@
-/// A value as the printed configuration has it.
+/// A value in the form of the printed configuration.
 indirect enum YAMLValue {
-    /// The value goes without saying, and so does its key.
+    /// No value: neither it nor its key is printed.
     case absent
-    /// A scalar as it is: numbers, words, and what ``text(_:)`` made.
+    /// A scalar that is printed unchanged: a number, a word, or the result of ``text(_:)``.
     case scalar(String)
     case list([YAMLValue])
     case mapping([YAMLPair])
@@ -61,7 +61,7 @@ struct YAMLPair {
     let value: YAMLValue
 
     init(_ key: String, _ value: YAMLValue) {
-        // One of the operator's choice may need quotes.
+        // A key that the operator chose may need quotes.
         self.key = YAMLValue.text(key).line ?? key
         self.value = value
     }
@@ -73,7 +73,7 @@ struct YAMLPair {
 }
 
 extension [String] {
-    /// With `start` before the first line, and as many spaces before the others.
+    /// The lines with `start` before the first one, and as many spaces before the others.
     fileprivate func indented(by start: String) -> [String] {
         let space = String(repeating: " ", count: start.count)
         return enumerated().map { index, line in (index == 0 ? start : space) + line }

@@ -1,4 +1,4 @@
-/// What is wrong with a text, in words that follow it: `is not a rate`.
+/// A fault of a text, in words that follow the text in a message: `is not a rate`.
 struct Fault: Error, Equatable {
     let message: String
 

@@ -1,7 +1,7 @@
 import Bytes
 
 extension Endpoint: CustomStringConvertible {
-    /// `host:port`, `[v6]:port` or `unix:/path`: what the configuration reads back.
+    /// `host:port`, `[v6]:port` or `unix:/path`, as the configuration writes it.
     public var description: String {
         switch self {
         case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
@@ -9,7 +9,8 @@ extension Endpoint: CustomStringConvertible {
         }
     }
 
-    /// Whether it may be reached from the Internet: the system's routes are not known here.
+    /// True if the Internet may reach it. This is judged by the address alone, because the system's
+    /// routes are unknown here.
     var isPublic: Bool {
         guard !isLocal, case .tcp(let host, _) = self else { return false }
         guard let bytes = IPAddress.bytes(host) else { return true }
@@ -35,7 +36,7 @@ extension Endpoint: CustomStringConvertible {
         self = endpoint
     }
 
-    /// Whether only programs of this machine reach it.
+    /// True if only programs on this machine can reach it.
     var isLocal: Bool {
         switch self {
         case .unix: true
@@ -46,7 +47,7 @@ extension Endpoint: CustomStringConvertible {
     }
 }
 
-/// Reads where to listen or connect.
+/// Reads an address to listen at or to connect to.
 enum EndpointText {
     /// `struct sockaddr_un` holds 108 bytes with the final NUL (unix(7)).
     static let unixPathByteCountMax = 107
@@ -78,7 +79,7 @@ enum EndpointText {
         return try .tcp(host: self.host(host), port: self.port(port))
     }
 
-    /// What people write who are used to other programs.
+    /// The fault of a text in the form of another program, with the form to write instead.
     private static func slip(_ text: String) -> Fault? {
         if let port = try? port(text.hasPrefix(":") ? text.dropFirst() : text[...]) {
             return Fault(
@@ -139,12 +140,12 @@ enum EndpointText {
 }
 
 extension Kind where Value == Endpoint {
-    /// Where to listen; port 0 takes any free port.
+    /// An address to listen at. Port 0 takes any free port.
     static var bind: Kind {
         Kind(.server, text: \.description, parse: EndpointText.parse)
     }
 
-    /// Where to connect.
+    /// An address to connect to, whose port is not 0.
     static var server: Kind {
         bind.reading { field in
             guard let endpoint = bind.read(field) else { return nil }

@@ -2,7 +2,8 @@ import Crypto
 import TLS
 
 extension Field {
-    /// The bytes of the file that this field names. `ending`: what else it may be meant for.
+    /// The bytes of the file that this field names. `ending`: a hint for the message if the file
+    /// cannot be read.
     func fileContents(_ ending: String = "") -> (path: String, bytes: [UInt8])? {
         guard let path = filePath() else { return nil }
         switch context.readFile(path) {
@@ -13,8 +14,8 @@ extension Field {
         }
     }
 
-    /// What `parse` makes of the file that this field names. `ending`: what else it may be meant
-    /// for, if there is none.
+    /// The result of `parse` for the file that this field names. `ending`: a hint for the message
+    /// if the file cannot be read.
     func file<Value>(
         ending: String = "",
         _ parse: (_ path: String, _ bytes: [UInt8]) throws(Fault) -> Value
@@ -28,8 +29,8 @@ extension Field {
         }
     }
 
-    /// What `parse` makes of a file that holds a secret. What was read is overwritten, so that
-    /// nothing of it is kept but what `parse` has made.
+    /// The result of `parse` for a file that holds a secret. The bytes that were read are
+    /// overwritten, so that only the result keeps the secret.
     func secretFile<Value>(
         _ parse: (_ path: String, _ bytes: [UInt8]) throws(Fault) -> Value
     ) -> Value? {
@@ -43,7 +44,7 @@ extension Field {
         }
     }
 
-    /// What `parse` makes of a file of TLS.
+    /// The result of `parse` for a file with a certificate, a key or a list.
     private func tlsFile<Value>(
         _ parse: (_ path: String, _ bytes: [UInt8]) throws(TLSError) -> Value
     ) -> Value? {
@@ -56,7 +57,7 @@ extension Field {
         }
     }
 
-    /// The authorities of a PEM file, with what they have revoked where `crl` names a file.
+    /// The authorities in a PEM file, with their revocation lists if `crl` names a file.
     func authorities(revokedIn crl: Field? = nil) -> TLSAuthorities? {
         let revocations = crl?.revocations()
         let authorities = tlsFile { _, bytes throws(TLSError) in

@@ -1,8 +1,8 @@
 import YAML
 
-/// A value of the configuration and where it stands, ready to be read as one type or another.
+/// A value of the configuration and its place, to be read as one type or another.
 ///
-/// Every reading that fails reports why and returns nil.
+/// A reading that fails reports the reason and returns nil.
 struct Field {
     let node: YAMLNode
     /// The path as messages name it, such as `routes[0].attest.mode`; empty for the whole file.
@@ -34,7 +34,7 @@ struct Field {
 
     func warning(_ message: String) { context.warning("\(path): \(message)", at: mark) }
 
-    /// `ending`: what to write.
+    /// Reports a value of another type. `ending`: a hint that tells what to write.
     func wrongType(expected: String, _ ending: String = "") {
         let found =
             switch node.kind {
@@ -50,7 +50,7 @@ struct Field {
 
     var isMapping: Bool { node.isMapping }
 
-    /// Whether it is this word, with `${…}` replaced.
+    /// True if the value is this word, with `${…}` replaced.
     func isScalar(_ word: String) -> Bool {
         guard case .scalar(let raw, _) = node.kind else { return false }
         return (try? context.substitution.expand(raw).text) == word
@@ -62,13 +62,13 @@ struct Field {
         return entries.first { $0.key == key }?.value
     }
 
-    /// Whether the value of `key`, which stands beside this one, is none of its kind.
+    /// True if `key`, which stands beside this one, has a value that is not of its kind.
     func isFaulty(beside key: String) -> Bool {
         let whole = path[..<(path.lastIndex(of: ".") ?? path.startIndex)]
         return context.isFaulty("\(whole).\(key)")
     }
 
-    /// The elements of a list, each of that shape.
+    /// The elements of a list, each with the shape `element`.
     func list(of element: @autoclosure () -> Shape) -> [Field]? {
         guard case .sequence(let elements) = node.kind else {
             wrongType(
@@ -103,12 +103,12 @@ struct Field {
         }
     }
 
-    /// What `parse` makes of the text.
+    /// The result of `parse` for the text; nil, with a report, if it throws.
     func parse<Value>(_ parse: (String) throws(Fault) -> Value) -> Value? {
         value(parse) { Self.mayHoldPassword($0.value) ? "the text" : $0.shown }
     }
 
-    /// What `parse` makes of a URL, which may hold a password and is not shown.
+    /// The result of `parse` for a URL. Messages do not show it, because it may hold a password.
     func url<URL>(_ parse: (String) throws(Fault) -> URL) -> URL? {
         value(parse) { _ in "the URL" }
     }
@@ -125,14 +125,14 @@ struct Field {
         }
     }
 
-    /// Whether there is a colon between what may be a scheme and an `@`: `user:password@host`.
+    /// True if there is a colon before an `@`, other than that of a scheme: `user:password@host`.
     static func mayHoldPassword(_ text: String) -> Bool {
         guard let at = text.lastIndex(of: "@") else { return false }
         let start = text.firstRange(of: "://").map(\.upperBound) ?? text.startIndex
         return start < at && text[start..<at].contains(":")
     }
 
-    /// One of `names`; `message` says of another what is wrong. With no names it is not known.
+    /// One of `names`; `message` makes the report about another. Any name passes if there are none.
     func name(among names: [String], _ message: (String) -> String) -> String? {
         guard let text = text() else { return nil }
         if names.isEmpty || names.contains(text.value) { return text.value }
@@ -151,7 +151,7 @@ struct Field {
         }
     }
 
-    /// One of a closed set of words. `meanings`: which of them is meant by others.
+    /// One of a closed set of words. `meanings`: other words that are often used for one of them.
     func choice<Value>(
         _ choices: [(name: String, value: Value)], meanings: [String: String] = [:]
     ) -> Value? {
@@ -175,7 +175,7 @@ struct Field {
 
 extension YAMLNode {
     var isMapping: Bool { if case .mapping = kind { true } else { false } }
-    /// Whether there is a key, and nothing behind it.
+    /// True if the key has no value.
     var isNothing: Bool { kind == .scalar("", isPlain: true) }
 }
 
@@ -183,11 +183,11 @@ extension YAMLNode {
 struct SettingText {
     let value: String
     let shown: String
-    /// Some of it came from the environment or a file.
+    /// True if a part came from the environment or a file.
     let isSubstituted: Bool
 }
 
-/// In quotes, short, and on one line.
+/// The text in quotes, cut to 60 characters and kept on one line.
 func quoted(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(60) {

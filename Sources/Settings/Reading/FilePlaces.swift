@@ -1,9 +1,9 @@
-/// Where the files are that a configuration names.
+/// The places of the files that a configuration names.
 struct FilePlaces {
     /// The configuration's own directory, with its slash; empty for the current one.
     private let directory: String
 
-    /// `workingDirectory`: where `file` is relative to, if it is.
+    /// `workingDirectory`: the directory that `file` is relative to, unless it is absolute.
     init(of file: String, workingDirectory: String) {
         let parent = file.lastIndex(of: "/").map { String(file[...$0]) } ?? ""
         if parent.hasPrefix("/") || workingDirectory.isEmpty {

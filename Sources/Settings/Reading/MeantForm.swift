@@ -1,10 +1,9 @@
 import YAML
 
-/// What to write in place of a value that is of another shape, made from the declaration of the
-/// setting.
+/// Hints that tell how to write a value of another shape, made from the setting's declaration.
 extension Field {
-    /// `: write …`, or the keys that are known; nothing if the shape tells neither. `key`: the one
-    /// that a value which stands there alone is meant for.
+    /// `: write …`, or the known keys; empty if the shape tells neither. `key`: the key that a
+    /// value in place of a mapping is meant for.
     func meantForm(_ shape: Shape, for key: String? = nil) -> String {
         guard !path.isEmpty else { return "" }
         if let key = Suggestion.keyWithoutSpace(in: shownText ?? hiddenText, among: shape.keys) {
@@ -17,7 +16,7 @@ extension Field {
         return ": write " + (path.hasSuffix("]") ? "" : own) + form
     }
 
-    /// The text that stands there, if it may be shown again as it is.
+    /// The text of the value, if a message may show it as it is.
     private var shownText: String? {
         guard case .scalar(let text, _) = node.kind, !text.isEmpty, !text.contains("://"),
             !Self.mayHoldPassword(text), quoted(text) == "\"\(text)\""
@@ -48,13 +47,12 @@ extension Shape {
         }
     }
 
-    /// A value of this shape in one line, in which `text` is what matters. Nil if there is no
-    /// telling what is to be written.
+    /// A value of this shape in one line, made with `text`. Nil if it is unclear what to write.
     fileprivate func form(_ text: String, for key: String? = nil) -> String? {
         switch self {
         case .number, .quantity, .words, .text: return text
         case .list(let element): return element.form(text).map { "[\($0)]" }
-        // A name is missing, and nobody knows whether the text is one.
+        // A name is missing. The text may be meant for it or for the value.
         case .named(let word, let value): return "{ \(word): \(value.form("…") ?? "…") }"
         case .either(let shapes):
             return shapes.lazy.compactMap { $0.form(text) }.first

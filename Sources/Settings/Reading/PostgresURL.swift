@@ -1,9 +1,9 @@
 /// `postgresql://[user[:password]@][host[:port],...][/database][?name=value&...]`, as libpq reads
 /// it ("Connection URIs" of its documentation), with the parameters that make sense here.
 struct PostgresURL: Equatable {
-    /// Where PostgreSQL listens by default.
+    /// The port at which PostgreSQL listens by default.
     static let defaultPort: UInt16 = 5432
-    /// A failover has few places to go; each may cost a time-out.
+    /// A cluster has few servers, and a failover may wait for a time-out at each.
     static let hostCountMax = 16
 
     static let modes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]

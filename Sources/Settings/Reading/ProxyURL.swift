@@ -3,7 +3,7 @@ struct ProxyURL {
     private static let schemes = ["http", "https", "socks5", "socks5h"]
 
     let text: String
-    /// Without the password.
+    /// The URL without the password.
     let shown: String
     let password: String?
 

@@ -69,13 +69,13 @@ enum Quantity {
         return overflow ? .tooLarge : .amount(amount)
     }
 
-    /// Digits alone; nil for all else and for what no setting is as large as.
+    /// The number, of digits alone; nil for other texts and for numbers too large for any setting.
     static func count(_ text: String) -> Int? {
         guard let number = ASCII.decimal(Array(text.utf8).span) else { return nil }
         return Int(exactly: number)
     }
 
-    /// In the largest unit that leaves no fraction: what ``parse(_:_:)`` reads back the same.
+    /// The number in the largest unit without a fraction. ``parse(_:_:)`` reads it back.
     static func describe(_ amount: Int, _ units: [Unit]) -> String {
         let unit = units.last { amount.isMultiple(of: $0.factor) && amount != 0 }
         guard let unit else { return "\(amount)\(amount == 0 ? zeroUnit(units) : "")" }
@@ -83,7 +83,7 @@ enum Quantity {
     }
 
     private static func zeroUnit(_ units: [Unit]) -> String {
-        // Nobody writes 0ms.
+        // 0s is the usual way to write 0ms.
         units.count > 1 && units[0].name == "ms" ? "s" : units[0].name
     }
 

@@ -9,11 +9,11 @@ final class ReadingContext {
     let readFile: SettingsLoader.FileReader
     /// Read before all that refers to them.
     var rateLimits = RateLimitSettings.builtIn
-    /// The apps, which are read as early; empty if there are none, or none that is right.
+    /// The apps, which are read as early; empty if the configuration has none without a fault.
     var apps: [AppIdentity] = []
-    /// Paths of keys that are required and missing, or whose values are none of their kinds.
+    /// The paths of required keys that are missing, and of keys with a value of a wrong kind.
     private var faulty: Set<String> = []
-    /// Where each key and element stands, by its path.
+    /// The place of each key and element, by its path.
     private(set) var places: [String: YAMLMark] = [:]
     private(set) var errors: [ConfigurationProblem] = []
     private(set) var warnings: [ConfigurationProblem] = []
@@ -32,8 +32,8 @@ final class ReadingContext {
 
     func noteFault(of path: String) { faulty.insert(path) }
 
-    /// Whether nothing is to be concluded from the value of `path`: it, or what it is a part of, is
-    /// none of its kind.
+    /// True if the value of `path`, or a mapping or list around it, is of a wrong kind, so that
+    /// nothing may be concluded from it.
     func isFaulty(_ path: String) -> Bool {
         if faulty.contains(path) { return true }
         return Self.parent(of: path).map(isFaulty) ?? false
@@ -43,10 +43,10 @@ final class ReadingContext {
         path.lastIndex { $0 == "." || $0 == "[" }.map { String(path[..<$0]) }
     }
 
-    /// Whether the configuration has a value there.
+    /// True if the configuration has a value at `path`.
     func has(_ path: String) -> Bool { places[path] != nil }
 
-    /// Where the value of `path` stands, or what it would be a part of.
+    /// The place of the value of `path`, or of the closest mapping or list that it would be in.
     func mark(_ path: String) -> YAMLMark {
         places[path] ?? Self.parent(of: path).map(mark) ?? YAMLMark(line: 1, column: 1)
     }

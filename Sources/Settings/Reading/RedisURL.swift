@@ -1,9 +1,9 @@
 /// `redis://[user[:password]@]host[:port][/database]`, `rediss://` the same over TLS, or
 /// `unix://[user[:password]@]/path`, also as `redis+unix://`.
 struct RedisURL: Equatable {
-    /// Where Redis listens by default.
+    /// The port at which Redis listens by default.
     static let defaultPort: UInt16 = 6379
-    /// Redis has 16 by default, and any number by its configuration.
+    /// Redis has 16 databases by default, and as many as its configuration says.
     static let databaseMax = 65_535
 
     var endpoint: Endpoint

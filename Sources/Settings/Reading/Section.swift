@@ -1,12 +1,12 @@
 import YAML
 
-/// A mapping with fixed keys. What is not asked for by the end is an unknown key.
+/// A mapping with fixed keys. A key that was not asked for by the end is reported as unknown.
 struct Section {
     /// The mapping itself.
     let place: Field
     private var entries: [String: YAMLEntry] = [:]
     private var asked: [String] = []
-    /// False if a required key is missing, or its value is none of its kind.
+    /// False if a required key is missing, or its value is of a wrong kind.
     private(set) var isGood = true
 
     fileprivate init(_ field: Field, _ entries: [YAMLEntry]) {
@@ -39,7 +39,7 @@ struct Section {
         place.path.isEmpty ? key : "\(place.path).\(key)"
     }
 
-    /// The value of a key that must be there; its absence is reported at the section.
+    /// The value of a required key. If it is missing, that is reported at the section.
     mutating func required(_ key: String) -> Field? {
         if let field = field(key) { return field }
         error("required key \"\(key)\" is missing")
@@ -51,7 +51,7 @@ struct Section {
     /// The value of a key that has been read, if it is there and good.
     mutating func good(_ key: String) -> Field? { isFaulty(key) ? nil : field(key) }
 
-    /// The value of a key, and where it stands, if it is there and `read` finds it good.
+    /// The value of a key and its place; nil if it is missing or `read` finds a fault.
     mutating func value<Value>(
         _ key: String, _ isRequired: Bool, _ read: (Field) -> Value?
     ) -> (Field, Value)? {
@@ -62,10 +62,10 @@ struct Section {
         return nil
     }
 
-    /// Whether a key is missing though it is required, or its value is none of its kind.
+    /// True if a required key is missing, or its value is of a wrong kind.
     func isFaulty(_ key: String) -> Bool { context.isFaulty(below(key)) }
 
-    /// Makes the whole no value; why has been reported.
+    /// Discards the section. The caller has reported the reason.
     mutating func fail() { isGood = false }
 
     func error(_ message: String) { place.error(message) }
@@ -85,7 +85,7 @@ struct Section {
             let place = place.path.isEmpty ? "" : " in \(place.path)"
             if entry.value.isNothing, let known = Suggestion.keyWithoutSpace(in: key, among: asked)
             {
-                // What stands behind the colon may be a password.
+                // The text behind the colon may be a password.
                 context.error(
                     "unknown key \"\(known):…\"\(place): \(Suggestion.space(after: known))",
                     at: entry.keyMark)

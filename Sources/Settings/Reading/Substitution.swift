@@ -1,14 +1,15 @@
-/// Why a `${…}` cannot be replaced.
+/// The reason why a `${…}` cannot be replaced.
 struct SubstitutionFault: Error, Equatable {
     let message: String
 }
 
 /// Replaces `${VAR}`, `${VAR:-x}` and `${file:PATH}` inside a value.
 ///
-/// `${VAR:-x}` is `x` where the variable is unset or empty. Of a file's text one final line feed is
-/// dropped. `$${` stands for `${`. What was put in is not looked at again.
+/// `${VAR:-x}` is `x` if the variable is unset or empty. A final line feed in a file's text is
+/// dropped. `$${` stands for `${`. Replacements are not searched for further references.
 struct Substitution {
-    /// A value with everything put in; certificates and keys are named by path, not put in.
+    /// The longest value after replacement. Certificates and keys are named by path, so they do not
+    /// count.
     static let byteCountMax = 64 * 1024
 
     let environment: (String) -> String?
@@ -103,7 +104,7 @@ struct Substitution {
         guard let text = String(validating: bytes, as: UTF8.self), !bytes.contains(0) else {
             throw SubstitutionFault(message: "${file:\(path)} is not UTF-8 text")
         }
-        // By bytes: to Swift CR LF is one character.
+        // Bytes are compared, because CR LF is one character in Swift.
         guard bytes.last == 0x0A else { return text }
         return String(decoding: bytes.dropLast(), as: UTF8.self)
     }

@@ -1,11 +1,11 @@
-/// Finds what a mistyped word was meant to be.
+/// Finds the word that a mistyped one was meant to be.
 enum Suggestion {
-    /// The candidate with the fewest edits, where there are few enough of them to be a slip; else
-    /// the only one that `word` is the beginning of.
+    /// The candidate with the fewest edits, if they are few enough for a typing error; else the
+    /// only candidate that begins with `word`.
     static func nearest(to word: String, among candidates: [String]) -> String? {
         let editCountMax = max(1, min(word.count, 24) / 3)
         var best: (candidate: String, editCount: Int)?
-        // A very long word is no slip, and the distance costs the product of the lengths.
+        // A very long word is no typing error, and the distance costs the product of the lengths.
         guard word.utf8.count <= 64 else { return nil }
         for candidate in candidates {
             let editCount = distance(Array(word.lowercased()), Array(candidate.lowercased()))
@@ -19,7 +19,7 @@ enum Suggestion {
         return longer.count == 1 ? longer[0] : nil
     }
 
-    /// `: did you mean "…"?`, or what is known, or nothing.
+    /// `: did you mean "…"?`, or the known words, or nothing.
     static func ending(for word: String, among candidates: [String], listing: Bool) -> String {
         if let nearest = nearest(to: word, among: candidates) {
             return ": did you mean \"\(nearest)\"?"
@@ -28,7 +28,7 @@ enum Suggestion {
         return "; known: " + candidates.joined(separator: ", ")
     }
 
-    /// The key that `text` begins with, if a colon stands behind it and no space: `bind` of
+    /// The key that `text` begins with, if a colon without a space follows it: `bind` in
     /// `bind:127.0.0.1:80`.
     static func keyWithoutSpace(in text: String, among keys: [String]) -> String? {
         guard let colon = text.firstIndex(of: ":"), text[colon...].dropFirst().first != nil else {

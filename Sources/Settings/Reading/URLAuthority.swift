@@ -1,12 +1,12 @@
 import Bytes
 
-/// What a URL has behind `://`: who logs in, where, and the path there.
+/// The parts of a URL behind `://`: the login, the servers and the path.
 struct URLAuthority {
     private(set) var user: String?
     private(set) var password: String?
-    /// Whether there is an `@`.
+    /// True if the URL has an `@`.
     private(set) var hasLogin = false
-    /// Servers as they are written, with their ports.
+    /// The servers as they are written, with their ports.
     let servers: Substring
     /// The path with its slash, or nothing.
     let path: Substring

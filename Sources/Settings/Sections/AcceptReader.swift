@@ -1,7 +1,7 @@
 import Policy
 import YAML
 
-/// What a route's `accept` names.
+/// A proof that a route's `accept` names.
 enum AcceptedProof: Hashable {
     /// The gateway's and Apple's.
     case own(AcceptedProofs)
@@ -75,10 +75,10 @@ struct AcceptReader {
         return nil
     }
 
-    /// A name that may be written, in place of what is none.
+    /// The name, or NAME in place of an invalid one.
     private func shown(_ name: String) -> String { Name.isValid(name) ? name : "NAME" }
 
-    /// What `proofs` needs of an issuer that may be meant.
+    /// The entry to write in `proofs` for the issuer that may be meant.
     private static func example(_ name: String) -> String {
         let known = name.lowercased()
         if known.hasPrefix("firebase") { return "{ preset: firebase_app_check, project: NUMBER }" }
@@ -86,7 +86,7 @@ struct AcceptReader {
         return "{ issuer: ISSUER, audience: [AUDIENCE], jwks: URL, header: HEADER }"
     }
 
-    /// Reports two proofs with one header, of which nobody could tell whose token it holds.
+    /// Reports two proofs with one header, because the issuer of its token would be unclear.
     private func checkHeaders(_ field: Field, _ accepted: [AcceptedProof]) {
         var taken: [String: String] = [:]
         for case .foreign(let proof) in accepted {
@@ -102,7 +102,7 @@ struct AcceptReader {
 }
 
 extension RoutePolicy {
-    /// What `accept` names, in the order in which it is printed.
+    /// The proofs that `accept` names, in the order in which they are printed.
     var accepted: [AcceptedProof] {
         get {
             let kinds: [AcceptedProofs] = [.assertion, .token, .deviceCheck, .developer]

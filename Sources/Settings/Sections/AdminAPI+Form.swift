@@ -33,9 +33,9 @@ extension AdminAPISettings {
 
 /// The file of `admin.api.token_file`.
 enum AdminTokens {
-    /// 128 bits in hexadecimal: nobody tries them out.
+    /// 128 bits in hexadecimal, which are too many to be guessed.
     private static let byteCountMin = 32
-    /// A longer one is no token, but a mistake.
+    /// A longer line is no token but a mistake.
     private static let byteCountMax = 512
     /// A rotation needs two for each program.
     private static let countMax = 64
@@ -47,7 +47,7 @@ enum AdminTokens {
             let line = trimmed(line)
             if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
             let token = try token(line, lineNumber: index + 1)
-            // Under another name too: the log could not tell whose it is.
+            // Refused under another name too, because the log could not tell the two apart.
             guard !tokens.contains(where: { $0.digest == token.digest }) else {
                 throw Fault("line \(index + 1): the same token again")
             }
@@ -60,7 +60,7 @@ enum AdminTokens {
         return tokens
     }
 
-    /// Nothing of a line is shown: it may be a token.
+    /// Reads one line. Messages show no part of it, because it may be a token.
     private static func token(
         _ line: ArraySlice<UInt8>, lineNumber: Int
     ) throws(Fault) -> AdminToken {

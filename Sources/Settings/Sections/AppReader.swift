@@ -6,7 +6,7 @@ enum AppReader {
         .list(.section(form), by: \.id, skipsFaulty: true) {
             "app \(quoted($0.id)) is listed twice"
         }
-        // Whatever is read later may name them.
+        // Settings that are read later may name them.
         .checked { $0.context.apps = $1 }
     }
 

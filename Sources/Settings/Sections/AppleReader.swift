@@ -7,7 +7,8 @@ import HTTPSClient
 struct AppleReader {
     let apps: [AppIdentity]
 
-    /// One is in use, one comes, one goes: a request that is refused tries them all.
+    /// A rotation needs three: the key in use, a new one and an old one. The bound is low, because
+    /// a refused request tries them all.
     static let keysOfTeamMax = 4
 
     var kind: Kind<AppleSettings> {
@@ -93,7 +94,7 @@ struct AppleReader {
     private static func proxyURL(_ field: Field) -> HTTPSConfiguration.Proxy? {
         guard let text = field.text() else { return nil }
         if let url = ProxyURL(text.value) { return .url(url.text) }
-        // What it holds may be a password.
+        // The value may hold a password.
         field.error(
             "is neither environment, off, nor a URL: write http://host:port (or https, socks5, "
                 + "socks5h), with user:password@ before the host if it needs them")
@@ -191,7 +192,7 @@ struct AppleReader {
         }
     }
 
-    /// As Apple writes ids of teams and of keys.
+    /// The form in which Apple writes the ids of teams and of keys.
     private static var appleID: Kind<String> {
         .text(
             .text("10 upper-case letters or digits"),

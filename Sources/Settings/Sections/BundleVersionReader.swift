@@ -89,7 +89,7 @@ enum BundleVersionReader {
         }
     }
 
-    /// Without a version for all of them an app that was forgotten would be let in at any.
+    /// Reports apps without a version, because the route would take every version of them.
     static func checkNamed(_ rule: VersionRule, _ field: Field, _ taken: [AppIdentity]) {
         guard !rule.apps.isEmpty else {
             return field.error("needs min, or apps with a version for each")

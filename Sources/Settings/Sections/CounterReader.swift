@@ -11,7 +11,7 @@ enum CounterReader {
             }
     }
 
-    /// The mapping for those who keep counters in the process and want the other settings, too.
+    /// The mapping for counters that are kept in the process, with the other settings.
     private static var embedded: Kind<CounterKeeping> {
         let form = Form(EmbeddedReader()) {
             Setting(

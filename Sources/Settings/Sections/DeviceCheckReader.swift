@@ -7,7 +7,7 @@ struct DeviceCheckReader {
     /// The section `apple`, or nil if it is missing or faulty.
     let apple: AppleSettings?
 
-    /// Shorter ones can be guessed.
+    /// A shorter secret can be guessed.
     static let secretByteCountMin = 16
 
     var kind: Kind<DeviceCheckSettings> {
@@ -25,7 +25,7 @@ struct DeviceCheckReader {
     private var teams: [String] { Set(apple?.keys.map(\.key.teamID) ?? []).sorted() }
 
     private func onlyTeam(_ field: Field) -> String? {
-        // What is wrong with apple has been reported.
+        // The fault of apple has been reported.
         guard let team = teams.first else { return nil }
         guard teams.count == 1 else {
             field.error("apple has keys of several teams: write team_id")
@@ -88,7 +88,7 @@ struct DeviceCheckReader {
 
     /// The first line of the file.
     private static func secret(_ path: String, _ bytes: [UInt8]) throws(Fault) -> Secret {
-        // A secret at once, so that it is overwritten where it is refused, too.
+        // Made a secret at once, so that it is overwritten even if it is refused.
         let secret = Secret(Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
         guard secret.bytes.count >= secretByteCountMin else {
             throw Fault(

@@ -61,7 +61,7 @@ struct HeaderEditReader {
         return HeaderLine(name: field.key, value: value, isSecret: text.isSubstituted)
     }
 
-    /// Whether a route may touch the header, and has not named it before.
+    /// True if a route may change the header, and has not named it before.
     private func isFree(
         _ name: String, _ field: Field, at mark: YAMLMark, _ taken: inout Set<String>
     ) -> Bool {
@@ -69,7 +69,7 @@ struct HeaderEditReader {
             field.error("\(quoted(name)) \(HeaderReader.nameRule)", at: mark)
             return false
         }
-        // Names that differ in other signs only are one to servers that make variables of them.
+        // Servers that make variables of names do not tell apart those that differ only in signs.
         let folded = HeaderReader.fold(name)
         let unfolded = Array(folded.utf8)
         if let reason = reason(against: KnownField(name: unfolded.span), folded) {
@@ -83,7 +83,7 @@ struct HeaderEditReader {
         return true
     }
 
-    /// Whether a header of this name is the application's own affair.
+    /// True if a header with this name is for the application alone.
     func allows(_ folded: String) -> Bool {
         let name = Array(folded.utf8)
         return reason(against: KnownField(name: name.span), folded) == nil

@@ -63,21 +63,22 @@ enum HeaderReader {
     static let valueRule =
         "is not a header value: printable ASCII, without spaces around it, at most 4096 bytes"
 
-    /// Narrower than RFC 9110 section 5.5: bytes beyond ASCII mean something else to each reader.
+    /// True if the text may be a value. Stricter than RFC 9110 section 5.5: bytes beyond ASCII are
+    /// refused, because programs read them differently.
     static func isValue(_ text: String) -> Bool {
         text.utf8.count <= 4096 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
             && text.utf8.first != 0x20 && text.utf8.last != 0x20
     }
 
-    /// RFC 9110 section 5.6.2.
+    /// True for a character of a token (RFC 9110 section 5.6.2).
     static func isTokenByte(_ byte: UInt8) -> Bool {
         byte.isLetterOrDigit || byte.isOne(of: "!#$%&'*+-.^_`|~")
     }
 }
 
 extension Kind where Value == String {
-    /// The name of a header, in lower case, for whose folded form `isAllowed` holds; `rule` says so
-    /// in words that follow it.
+    /// The name of a header, in lower case. `isAllowed` must hold for its folded form; `rule`
+    /// follows a wrong name in the message.
     static func header(_ rule: String, _ isAllowed: @escaping (String) -> Bool) -> Kind {
         Kind(.header, text: \.self) { text throws(Fault) in
             guard HeaderReader.isName(text) else { throw Fault(HeaderReader.nameRule) }

@@ -23,7 +23,7 @@ extension IdentitySettings {
     private static var keyFile: Kind<KeyFile> {
         Kind(.path) { field in
             field.secretFile { path, bytes throws(Fault) in
-                // Nothing of the file is shown.
+                // The message shows no part of the file.
                 guard let key = try? P256PrivateKey(pem: bytes) else {
                     throw Fault("is not an unencrypted private key on P-256 in PEM")
                 }
@@ -57,7 +57,7 @@ extension UpstreamIdentity {
         }
     }
 
-    /// Removed from what clients send, as all that begins so.
+    /// The name of the token's header. Its prefix has the header removed from requests of clients.
     private static var header: Kind<String> {
         Kind(.text("header name that begins with X-Attest-"), text: \.self) { text throws(Fault) in
             let name = text.lowercased()
@@ -85,7 +85,7 @@ extension UpstreamIdentity {
 }
 
 extension Kind where Value == String {
-    /// A text that stands in a claim as it is.
+    /// A text that is put into a claim unchanged.
     static var claim: Kind {
         let form = "1 to 256 printable characters without spaces"
         return text(.text(form), "is not \(form)") { $0.utf8.count <= 256 && $0.isVisible }

@@ -16,7 +16,7 @@ enum ListenerReader {
 
     private static var form: Form<ListenerSettings> {
         let peers = Kind<[TrustedProxy]>.list(peer)
-        // What clients expect with TLS and without it depends on tls.
+        // The default protocols depend on tls.
         return Form(ListenerSettings(bind: .unix(path: "")), first: ["tls"]) {
             Setting(
                 "bind", \.bind, .bind, required: true,
@@ -61,7 +61,7 @@ enum ListenerReader {
                 "tls", optional: \.tls, ListenerTLSReader.kind,
                 "TLS 1.2 and 1.3. Its files are read at the start and at SIGHUP."
             ) { _, listener in
-                // Nobody speaks HTTP/2 without TLS by surprise.
+                // Without TLS, a listener speaks HTTP/2 only if the operator asks for it.
                 listener.protocols = [.http2, .http1]
             }
         }
@@ -86,7 +86,7 @@ enum ListenerReader {
         }
     }
 
-    /// What proxies and their modules are called, of which each speaks one dialect.
+    /// The dialects, by the names of proxies and their modules.
     private static let dialectMeanings: [String: CheckDialect] = [
         "auth_request": .nginx, "haproxy": .forward, "traefik": .forward, "caddy": .forward,
         "forward_auth": .forward, "ext_authz": .envoy, "istio": .envoy,
@@ -142,7 +142,7 @@ enum ListenerReader {
 }
 
 extension ListenerSettings {
-    /// Whether clients themselves, as far as can be seen, send requests without TLS.
+    /// True if clients, as far as the settings show, send requests without TLS.
     fileprivate var isPlain: Bool {
         tls == nil && redirect == nil && check == nil && trustedProxies.isEmpty
             && proxyProtocol.isEmpty
@@ -150,7 +150,7 @@ extension ListenerSettings {
 }
 
 extension Kind where Value == Bool {
-    /// `problem_detail`, of listeners and of routes.
+    /// `problem_detail` for listeners and routes.
     static var tellsCause: Kind {
         trueFalse.printed { $0 }.checked { field, isOn in
             if isOn {

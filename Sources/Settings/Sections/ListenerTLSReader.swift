@@ -66,7 +66,7 @@ enum ListenerTLSReader {
         Form(SessionTicketSettings()) {
             Setting(
                 "lifetime", \.lifetime,
-                // RFC 8446 section 4.6.1 has seven days as the end.
+                // RFC 8446 section 4.6.1 allows at most seven days.
                 .duration(
                     .seconds(60), .seconds(7 * 86_400),
                     "anyone with the key can read the "
@@ -85,14 +85,14 @@ enum ListenerTLSReader {
 
     private static func ticketKey(_ field: Field) -> Secret? {
         field.secretFile { _, bytes throws(Fault) in
-            // A copy: the file's own bytes are overwritten.
+            // A copy, because the bytes of the file are overwritten.
             if bytes.count == TLSTicketKeys.byteCount { return Secret(copying: bytes.span) }
             throw Fault(
                 "holds \(bytes.count) bytes: \(TLSTicketKeys.byteCount) random ones are a key")
         }
     }
 
-    /// Has OpenSSL try the whole, where its parts are in order.
+    /// Has OpenSSL try the settings together, after no part has a fault.
     private static func isComplete(_ settings: ListenerTLSSettings, _ field: Field) -> Bool {
         do throws(TLSError) {
             let context = try TLSServerContext(

@@ -51,7 +51,7 @@ extension OTLPSettings {
             var trimmed = text.value
             while trimmed.hasSuffix("/") { trimmed.removeLast() }
             if endpointPlace(trimmed) != nil { return trimmed }
-            // What it holds may be a password.
+            // The value may hold a password.
             field.error(
                 "is not a collector's URL: write http://host:port or https://host:port, with a "
                     + "path behind it if need be, and tokens in headers")
@@ -61,7 +61,7 @@ extension OTLPSettings {
         }
     }
 
-    /// The host and port of an endpoint; nil if it is none.
+    /// The host and port of an endpoint; nil if the text is no endpoint.
     private static func endpointPlace(_ text: String) -> Endpoint? {
         for (prefix, port) in [("http://", 80 as UInt16), ("https://", 443)] {
             guard text.hasPrefix(prefix), text.isVisible,
@@ -104,14 +104,14 @@ extension OTLPSettings {
         }
         guard let text = field.text() else { return nil }
         guard HeaderReader.isValue(text.value) else {
-            // What it holds may be a token.
+            // The value may hold a token.
             field.error(HeaderReader.valueRule)
             return nil
         }
         return OTLPHeader(name: field.key, value: text.value, isSecret: text.isSubstituted)
     }
 
-    /// Headers that frame a request or say what is in it.
+    /// Headers that frame a request or describe its content.
     private static let ownNames: Set<String> = [
         "connection", "content-encoding", "content-length", "content-type", "expect", "host", "te",
         "trailer", "transfer-encoding", "upgrade",

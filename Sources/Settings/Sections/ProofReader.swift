@@ -7,13 +7,14 @@ import Policy
 
 /// Declares `proofs`.
 struct ProofReader {
-    /// The section `apple`, whose proxy is that of everything outside.
+    /// The section `apple`, whose proxy is used for every request to the Internet.
     let apple: AppleSettings?
     let headers: HeaderNames
 
-    /// RFC 7518 section 3.2 asks for as many bits as the hash has.
+    /// RFC 7518 section 3.2 demands at least as many bits as the hash has.
     private static let secretByteCountMin = 32
-    /// One that signs, one that comes, and those of other environments. Each is tried.
+    /// The secret in use, a new one, and those of other environments. The bound is low, because
+    /// each is tried.
     private static let secretCountMax = 4
 
     var kind: Kind<[ProofSettings]> {
@@ -64,8 +65,8 @@ struct ProofReader {
         }
     }
 
-    /// A claim that metrics can name: they say `any` where subjects are not told apart, and `none`
-    /// where no token held.
+    /// A claim that metrics can name. They say `any` if subjects are not told apart, and `none` if
+    /// no token was valid.
     private static var subject: Kind<String> {
         let form = "1 to 256 printable characters without spaces"
         return Kind<String>(.text(form + ", but any and none"), text: \.self) {
@@ -101,7 +102,7 @@ struct ProofReader {
 
     // MARK: values
 
-    /// What a preset knows must not be written beside it.
+    /// False for the preset that sets these keys itself and does not let them stand beside it.
     private static func isPrinted(_ proof: ProofSettings) -> Bool {
         proof.preset != .firebaseAppCheck
     }
@@ -143,7 +144,7 @@ struct ProofReader {
             }
         }
         guard let (host, isPlain) = place(text.value) else {
-            // What it holds may be a password.
+            // The value may hold a password.
             field.error("is not a URL of keys: write https://host/path, without a login")
             return nil
         }
@@ -163,7 +164,7 @@ struct ProofReader {
         return first.hasPrefix("http") || (first.contains(".") && !first.hasPrefix("."))
     }
 
-    /// The host of a URL, and whether it is asked without TLS; nil if it is none.
+    /// The host of a URL, and whether it is asked without TLS; nil if the text is no URL.
     private static func place(_ text: String) -> (host: Endpoint, isPlain: Bool)? {
         for (prefix, port) in [("https://", 443 as UInt16), ("http://", 80)] {
             guard text.hasPrefix(prefix), text.isVisible, text.utf8.count <= 2048,
@@ -194,7 +195,7 @@ struct ProofReader {
         }
         var secrets: [Secret] = []
         for (index, line) in lines.enumerated() {
-            // A secret at once, so that it is overwritten where it is refused, too.
+            // Made a secret at once, so that it is overwritten even if it is refused.
             guard let secret = Base64.decode(line.span).map(Secret.init) else {
                 throw Fault("line \(index + 1) is not base64")
             }
@@ -211,7 +212,7 @@ struct ProofReader {
     // MARK: the whole
 
     private func complete(_ section: inout Section, _ proof: inout ProofSettings) {
-        // What a preset knows would be missed, and has to be written by nobody.
+        // With a faulty preset, the keys that it sets would be reported as missing.
         guard !section.isFaulty("preset") else { return section.fail() }
         proof.proxy = apple?.proxy ?? .environment
         apply(proof.preset, &section, &proof)
@@ -252,7 +253,7 @@ struct ProofReader {
         proof.audiences = [ProofSettings.Firebase.audience(project)]
     }
 
-    /// A file whose keys are all for other algorithms lets no token pass.
+    /// Reports a file whose keys are all for other algorithms, because no token could pass.
     private func checkPinned(_ section: inout Section, _ proof: ProofSettings) {
         guard case .file(let path, let document)? = proof.jwks,
             !section.isFaulty("algorithms"), !proof.algorithms.contains(where: \.isSymmetric),

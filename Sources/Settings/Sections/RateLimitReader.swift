@@ -1,11 +1,11 @@
 import YAML
 
-/// Declares `rate_limits`, and the names by which others refer to its entries.
+/// Declares `rate_limits`, and the names by which other settings refer to its entries.
 enum RateLimitReader {
-    /// The built-in limits, replaced where the configuration has one of the same name, and the
-    /// configuration's own.
+    /// The built-in limits and those of the configuration, which replace built-in ones of the same
+    /// name.
     static var kind: Kind<[RateLimitSettings]> {
-        // Whoever refers to a faulty one is not to be told that it does not exist.
+        // A faulty limit is kept, so that references to it are not reported as unknown.
         let limit = Kind.section(form, keepsFaulty: true, check: check)
         let named = Kind<[RateLimitSettings]>.named("NAME", limit, \.name) {
             $0 != "off"
@@ -20,13 +20,13 @@ enum RateLimitReader {
                     limits.append(limit)
                 }
             }
-            // Whatever is read later may name them.
+            // Settings that are read later may name them.
             field.context.rateLimits = limits
             return limits
         }
     }
 
-    /// Reports limits by key in `rate_limit` where no key is verified.
+    /// Reports limits by key in a `rate_limit` that applies before a key is verified.
     static func refuseKeys(in field: Field) {
         _ = Kind<[String]>.rateLimits(allowingKey: false).read(field)
     }

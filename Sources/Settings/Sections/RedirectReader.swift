@@ -17,7 +17,7 @@ enum RedirectReader {
             "The redirect's status.")
     }
 
-    /// Where a redirect begins of which nothing is said.
+    /// The redirect before its keys are read.
     static let start = Redirect(location: TextTemplate(literal: ""), status: 302)
 
     static var ofRoute: Kind<Redirect> { .section(Form(start) { settings(\.self) }) }
@@ -30,12 +30,12 @@ enum RedirectReader {
                 "Paths that go to the endpoints and to routes.")
         }
         return .section(form) { section, redirect in
-            // Below no path in particular: there is no rest.
+            // A listener's redirect is for no path in particular, so there is no rest.
             checkRest(redirect.redirect, section.context, "\(section.place.path).to")
         }
     }
 
-    /// Reports {rest} in the text at `path` where a path does not end in /*.
+    /// Reports {rest} in the text at `path` if a path does not end in /*.
     static func checkRest(_ redirect: Redirect, _ context: ReadingContext, _ path: String) {
         if redirect.location.pieces.contains(.variable(.rest)) {
             context.error(
@@ -57,8 +57,8 @@ enum RedirectReader {
         }
     }
 
-    /// Why what a client sends, other than its own Host, could choose the server that the redirect
-    /// leads to.
+    /// The reason why a client could choose the server of the redirect by a part of its request
+    /// other than Host; nil if it cannot.
     private static func problem(_ pieces: ArraySlice<TextTemplate.Piece>) -> String? {
         guard case .literal(let start)? = pieces.first else {
             return "does not begin with https://, http:// or /"
@@ -89,7 +89,7 @@ enum RedirectReader {
         return "has no / behind its host"
     }
 
-    /// Whether a piece begins with a slash or a question mark, whatever the request.
+    /// True if a piece begins with a slash or a question mark for every request.
     private static func beginsPath(_ piece: TextTemplate.Piece?) -> Bool {
         switch piece {
         case .variable(.target), .variable(.path): true
@@ -97,7 +97,7 @@ enum RedirectReader {
         }
     }
 
-    /// Whether nothing of a path can come any more.
+    /// True if no part of a path can follow.
     private static func endsPath(_ piece: TextTemplate.Piece?) -> Bool {
         switch piece {
         case nil, .variable(.query): true
@@ -107,7 +107,7 @@ enum RedirectReader {
 }
 
 extension Redirect {
-    /// Whether the request's own Host is the server that it leads to.
+    /// True if the redirect leads to the request's own Host.
     var leadsToRequestHost: Bool {
         guard location.pieces.count > 1, case .literal(let start) = location.pieces[0],
             case .variable(.host) = location.pieces[1]

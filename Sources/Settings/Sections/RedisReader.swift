@@ -37,7 +37,7 @@ struct RedisReader {
                 })
     }
 
-    /// What the mapping at `redis` declares.
+    /// The settings in the mapping at `redis`.
     private var server: RedisReader {
         get { self }
         set {
@@ -236,7 +236,7 @@ struct RedisReader {
         }
     }
 
-    /// `field` has the password beside it. One that is there and cannot be read has been reported.
+    /// `field` has the password beside it. A password that cannot be read has been reported.
     private static func checkLogin(_ login: RedisLogin, _ field: Field) {
         let isFaulty = ["password", "password_file"].contains(where: field.isFaulty(beside:))
         if login.username != nil, login.password == nil, login.passwordPath == nil, !isFaulty {
@@ -244,8 +244,8 @@ struct RedisReader {
         }
     }
 
-    /// The longest password: longer than any that people or programs make, so that a file of
-    /// another kind is noticed.
+    /// The longest password. It is longer than people or programs make them, so a longer line shows
+    /// that the file is of another kind.
     private static let passwordByteCountMax = 4096
 
     /// The first line of a file, which must be its only one.
@@ -265,7 +265,7 @@ struct RedisReader {
 }
 
 extension Kind where Value == String {
-    /// This kind where a URL may have `given` a value already.
+    /// This kind, with a report if the URL has `given` a value already.
     fileprivate func once(_ given: String?) -> Kind {
         checked { field, _ in
             if given != nil { field.error("is given in the URL too: leave one out") }

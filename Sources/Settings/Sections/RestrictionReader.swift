@@ -1,7 +1,7 @@
 public import AppAttest
 public import Policy
 
-/// Declares what a route demands of a request whose proof is good.
+/// Declares the demands of a route on requests with a good proof.
 enum RestrictionReader {
     @FormBuilder<Route>
     static var settings: [Setting<Route>] {
@@ -35,7 +35,7 @@ enum RestrictionReader {
             "Apple's risk metric. Keys without one pass.")
     }
 
-    /// Checks that what is demanded beside a proof fits the mode.
+    /// Checks that the demands beside a proof fit the mode.
     static func check(_ section: inout Section, mode: AttestMode) {
         if mode == .off {
             section.refuse(
@@ -43,7 +43,7 @@ enum RestrictionReader {
         } else if section.field("apps") == nil, let field = section.field("mode"),
             field.context.apps.count > 1
         {
-            // With several apps each route says whose requests it takes: that is never guessed.
+            // With several apps, each route must name those that it takes. No default is safe.
             field.error(
                 "with several apps configured, apps is needed too: the ids of those whose requests "
                     + "this route takes, or any")
@@ -58,7 +58,7 @@ enum RestrictionReader {
     private static var apps: Kind<RouteApps> {
         let ids = Kind<[String]>.list(
             Kind.text(.text("App ID of apps")) { field in
-                // Without any that is right, what is wrong has been reported there.
+                // If no app is valid, that has been reported at apps.
                 field.name(among: field.context.apps.map(\.id)) { "\($0): no app has this id" }
             }, empty: "is empty: no request would pass")
         let named = Kind<RouteApps>(ids.shape) { field in

@@ -1,6 +1,6 @@
 import Policy
 
-/// A share, and how it moves by itself if it does.
+/// A share, and the plan by which it moves; nil if it does not.
 struct RolloutShare {
     var percent: Int
     var plan: RolloutPlan?
@@ -50,7 +50,7 @@ enum RolloutReader {
 
     // MARK: a plan
 
-    /// Where a plan begins of which nothing is said.
+    /// The plan before its keys are read.
     private static var start: RolloutPlan {
         var plan = RolloutPlan(start: 1)
         plan.schedule = RolloutPlan.Schedule()

@@ -2,7 +2,7 @@ import Bytes
 import HTTP
 import Policy
 
-/// Declares what a route does with a request that passes: `upstream` and what belongs to it, or
+/// Declares the action on a request that passes: `upstream` with the keys that belong to it,
 /// `redirect`, or `respond`.
 struct RouteActionReader {
     let upstreams: [UpstreamSettings]
@@ -63,7 +63,7 @@ struct RouteActionReader {
 
     private var upstreamIndex: Kind<Int> {
         Kind(.text("name of upstreams")) { field in
-            // Without any upstream that fault is the one to report.
+            // If there is no upstream, only that is reported.
             field.name(among: upstreams.map(\.name)) { "no upstream is named \($0)" }
                 .flatMap { name in upstreams.firstIndex { $0.name == name } }
         } yaml: {
@@ -155,7 +155,7 @@ extension Route {
 }
 
 extension UpstreamSettings {
-    /// The name and port that all servers share; nil if they differ, or are paths.
+    /// The name and port of all servers; nil if they differ, or if they are paths.
     public var commonHost: String? {
         guard let first = servers.first?.endpoint, case .tcp = first,
             servers.allSatisfy({ $0.endpoint.description == first.description })

@@ -93,7 +93,7 @@ enum RouteMatchReader {
         return conditions.sorted { $0.name < $1.name }
     }
 
-    /// The header that a key names, where a route may ask for it.
+    /// The header that a key names; nil, with a report, if a route may not match it.
     private static func headerName(_ field: Field) -> String? {
         let name = field.key.lowercased()
         guard HeaderReader.isName(name) else {

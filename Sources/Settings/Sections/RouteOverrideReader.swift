@@ -1,6 +1,6 @@
 import Policy
 
-/// Declares the `limits` and `timeouts` of a route, which stand in place of the general ones.
+/// Declares the `limits` and `timeouts` of a route, which replace the general ones.
 enum RouteOverrideReader {
     static func settings(_ start: Route) -> [Setting<Route>] {
         let limits = Setting(

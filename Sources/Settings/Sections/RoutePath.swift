@@ -24,12 +24,12 @@ enum RoutePath {
         }
     }
 
-    /// Whether it is written as other proxies' configurations have them.
+    /// True if the text looks like a regular expression as other proxies take them.
     private static func isRegularExpression(_ text: String) -> Bool {
         text.hasPrefix("~") || text.hasPrefix("^") || text.contains(".*")
     }
 
-    /// The path as the configuration writes it. A * of the path itself must not be taken for the
+    /// The path as the configuration writes it. A * in the path itself must not be read as the
     /// pattern's.
     static func text(_ pattern: PathPattern) -> String {
         switch pattern {

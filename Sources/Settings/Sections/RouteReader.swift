@@ -4,10 +4,10 @@ import Policy
 struct RouteReader {
     let upstreams: [UpstreamSettings]
     let proofs: [ProofSettings]
-    /// For routes that set none.
+    /// The bound on bodies for routes that set none.
     var bodyByteCountMax = 0
 
-    /// Routes with faults are kept: nothing is concluded from what is faulty.
+    /// Routes with faults are kept, but no further fault is concluded from their faulty values.
     var kind: Kind<[Route]> {
         .list(
             all: .section(form, keepsFaulty: true, check: check),

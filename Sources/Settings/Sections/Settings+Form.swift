@@ -1,8 +1,8 @@
 import Policy
 
 extension SettingsReader {
-    /// The keys of the whole file. What is read here depends on nothing that stands behind it, but
-    /// on what is read first.
+    /// The keys of the whole file. A setting may depend on those before it and on those that are
+    /// read first.
     var form: Form<Settings> {
         var start = Settings()
         start.workerCount = automaticWorkerCount

@@ -1,4 +1,4 @@
-/// Reads the whole configuration, then what holds between its parts.
+/// Reads the whole configuration, then checks the conditions between its parts.
 struct SettingsReader {
     static let workerCountMax = 256
 

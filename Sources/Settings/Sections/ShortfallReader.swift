@@ -1,13 +1,13 @@
 import Policy
 
-/// What becomes of requests that fall short of what a route demands: an action, or a rate limit.
+/// The treatment of requests that fall short of a route's demands: an action, or a rate limit.
 struct LimitedAction<Action: RawRepresentable & Equatable> where Action.RawValue == String {
     var action: Action
     /// The name of the limit, if the action is to keep to one.
     var limit: String?
 
-    /// One of `words`, or `{ limit: NAME }`, which stands for `limited`; by a key where one is
-    /// verified.
+    /// One of `words`, or `{ limit: NAME }`, which stands for `limited`. `allowingKey`: true if the
+    /// limit may be by key.
     static func kind(
         _ words: [Action], limited: Action, allowingKey: Bool
     ) -> Kind<LimitedAction> {
@@ -23,7 +23,7 @@ struct LimitedAction<Action: RawRepresentable & Equatable> where Action.RawValue
     }
 }
 
-/// Declares what becomes of requests that fall short.
+/// Declares the treatment of requests that fall short.
 enum ShortfallReader {
     @FormBuilder<Route>
     static var settings: [Setting<Route>] {
@@ -57,7 +57,7 @@ enum ShortfallReader {
                 + "forwarded as verified, with its X-Attest-Tier.")
     }
 
-    /// Reports what does not fit the proofs that are accepted.
+    /// Reports treatments that do not fit the accepted proofs.
     static func check(_ section: inout Section, _ policy: RoutePolicy) {
         if section.field("min_tier") == nil {
             section.refuse(["on_lower_tier"], "is used with min_tier only")

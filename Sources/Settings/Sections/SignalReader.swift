@@ -4,7 +4,7 @@ struct SignalReader {
     let deviceCheck: DeviceCheckSettings?
     let headers: HeaderNames
 
-    /// Days in hours: what is written without thinking, and months.
+    /// A day in seconds.
     private static let day: Int64 = 24 * 3600
 
     var kind: Kind<SignalSettings> {
@@ -123,7 +123,8 @@ struct SignalReader {
             && !headers.all.contains { HeaderReader.fold($0) == folded }
     }
 
-    /// Whoever can name another user in a request could get him locked out.
+    /// Reports a rule that refuses requests by a user whom the client names, because a client could
+    /// name another user and have that user locked out.
     private func checkSource(
         _ user: SignalSettings.User?, _ rule: SignalSettings.Rule?, _ field: Field
     ) {
@@ -135,7 +136,7 @@ struct SignalReader {
 
     private var deviceBits: Kind<SignalSettings.DeviceBits> {
         let names = deviceCheck?.bitNames ?? DeviceCheckSettings.appleBitNames
-        // Any key of such a device, unless more are let.
+        // Any key of such a device raises the signal, unless max allows more.
         let rule = rule(0, least: 0, days: 30)
         let rules = Form(SignalSettings.DeviceBits().rules) {
             Setting(names[0], optional: \.[0], rule, "The first bit.")
@@ -162,7 +163,7 @@ struct SignalReader {
         }
     }
 
-    /// `countMax` nil: there is nothing to count.
+    /// `countMax`: nil for a signal without a count.
     private func rule(
         _ countMax: Int?, least: Int = 1, days: Int64
     ) -> Kind<SignalSettings.Rule> {

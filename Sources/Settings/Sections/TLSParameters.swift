@@ -17,7 +17,7 @@ enum TLSParameters {
             "The groups of the key exchange, with ? if the library has them.")
     }
 
-    /// A text that `check` takes, which may name what OpenSSL lacks.
+    /// A text that `check` accepts. Its message may name items that OpenSSL does not know.
     private static func text(
         _ check: @escaping (String) throws(TLSError) -> Void
     ) -> Kind<String> {

@@ -59,8 +59,8 @@ struct SessionTokenReader {
         "tells no user from another: name what your API knows them by, as Authorization or Cookie"
     }
 
-    /// Whether a header can tell users apart: it does not bring the proof itself, is not about the
-    /// connection, and is not the gateway's own.
+    /// True if a header can tell users apart: it does not carry the proof, is not about the
+    /// connection, and is not written by the gateway.
     private func tellsUsersApart(_ folded: String) -> Bool {
         HeaderEditReader.request.allows(folded)
             && !headers.all.contains { HeaderReader.fold($0) == folded }

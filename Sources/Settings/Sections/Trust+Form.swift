@@ -21,7 +21,7 @@ extension TrustSettings {
         "THE HOLDER OF THE KEY OF AN EXTRA ROOT CAN IMITATE EVERY DEVICE: "
         + "for tests only, never in production"
 
-    /// The files of the extra roots. The certificates of one do not matter once they are read.
+    /// The files of the extra roots. Printing needs only the paths, so the certificates are empty.
     fileprivate var rootFiles: [RootFile] {
         get { extraRootPaths.map { RootFile(path: $0, certificates: []) } }
         set {

@@ -2,10 +2,10 @@ import HTTP2
 import TLS
 
 extension UpstreamSettings {
-    /// An upstream with faults is kept: routes may name it.
+    /// An upstream with faults is kept, because routes may name it.
     static var kind: Kind<[UpstreamSettings]> {
         let upstream = Kind.section(form, keepsFaulty: true) { _, upstream in
-            // Nothing is said to servers that are spoken to in HTTP/1.1: some know no ALPN.
+            // HTTP/1.1 is spoken without ALPN, because some servers do not know it.
             if upstream.protocol == .http2 {
                 upstream.tls?.configuration.protocols = [HTTPProtocol.http2.rawValue]
             }
@@ -157,7 +157,7 @@ extension UpstreamSettings {
 }
 
 extension Kind where Value == UpstreamPaths {
-    /// Only what was said is printed: the rest is warned of.
+    /// Only values that the operator has set are printed, because `check` warns of the others.
     static var paths: Kind {
         let ignored = Kind<Bool>.words([("exact", false), ("ignore", true)])
         let form = Form(UpstreamPaths()) {

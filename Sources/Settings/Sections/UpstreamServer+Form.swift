@@ -117,7 +117,7 @@ extension HealthCheckSettings {
         }
     }
 
-    /// A target that stands in a request line as it is.
+    /// True if the text can be the target of a request line unchanged.
     private static func isTarget(_ text: String) -> Bool {
         text.hasPrefix("/") && text.utf8.count <= 2048
             && text.isVisible && !text.contains("#")

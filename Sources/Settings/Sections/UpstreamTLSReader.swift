@@ -63,7 +63,7 @@ enum UpstreamTLSReader {
         return section.place.systemAuthorities()
     }
 
-    /// TLS by the system's authorities, where nothing else is said.
+    /// The default: TLS with the authorities that the system trusts.
     static func standard(_ field: Field) -> UpstreamTLSSettings? {
         field.systemAuthorities().map { authorities in
             UpstreamTLSSettings(

@@ -4,7 +4,7 @@ public import Bytes
 public struct AdminAPISettings: Hashable, Sendable {
     public var bind: Endpoint
     public var tokenPath = ""
-    /// The tokens of the file; whoever shows one may do everything.
+    /// The tokens in the file. Each of them allows every operation.
     public var tokens: [AdminToken] = []
     public var tls: ListenerTLSSettings?
 
@@ -19,7 +19,7 @@ public struct AdminAPISettings: Hashable, Sendable {
     }
 }
 
-/// A bearer token of the admin API. The token itself is kept nowhere.
+/// A bearer token of the admin API. Only its digest is kept.
 public struct AdminToken: Hashable, Sendable {
     /// The name in the audit log.
     public let name: String

@@ -4,17 +4,17 @@ import Policy
 public enum AppEndpoint: Int, CaseIterable, Sendable {
     case attestChallenge
     case attestVerify
-    /// What failed in an app, told by the app.
+    /// Reports from apps about steps that failed in them.
     case attestFailure
     case assertChallenge
     case assertToken
     /// The public keys of identity tokens.
     case identityKeys
-    /// What clients have to know, at the root of every host.
+    /// The settings that clients must know, at the root of every host.
     case discovery
 
-    /// Stands where a route's name stands in metrics. It is the path, too: below
-    /// ``EndpointSettings/base``, but for ``discovery``.
+    /// The name in metrics, in place of a route's. It is also the path below
+    /// ``EndpointSettings/base``, or, for ``discovery``, below the root.
     public var routeName: String {
         switch self {
         case .attestChallenge: "attest/challenge"
@@ -29,12 +29,12 @@ public enum AppEndpoint: Int, CaseIterable, Sendable {
 }
 
 extension Settings {
-    /// Where clients learn what they have to know, without knowing anything (RFC 8615), whatever
-    /// ``EndpointSettings/base`` is.
+    /// The well-known path (RFC 8615) at which clients learn the settings that they need. It does
+    /// not depend on ``EndpointSettings/base``.
     public static let discoveryPath = "/" + AppEndpoint.discovery.routeName
 
-    /// The endpoints that there are with these settings, and their paths. Those of the others are
-    /// paths like any.
+    /// The endpoints that these settings turn on, and their paths. Routes may use the paths of the
+    /// others.
     public var ownEndpoints: [(endpoint: AppEndpoint, path: String)] {
         AppEndpoint.allCases.compactMap { endpoint in
             switch endpoint {

@@ -2,7 +2,7 @@ public import AppleServices
 public import HTTPSClient
 public import TLS
 
-/// The settings of Apple's own services: the keys to sign in with, and the way there.
+/// The settings for Apple's own services: the keys to sign in with, and the connections.
 @dynamicMemberLookup
 public struct AppleSettings: Hashable, Sendable {
     /// A key and the file that it was read from.
@@ -19,7 +19,7 @@ public struct AppleSettings: Hashable, Sendable {
     public let way: Way
     public let authorities: TLSAuthorities
 
-    /// What the section says.
+    /// The values of the section.
     public struct Way: Hashable, Sendable {
         /// The keys, for each team in the order in which they are tried.
         public var keys: [KeyFile] = []
@@ -31,11 +31,11 @@ public struct AppleSettings: Hashable, Sendable {
         var authorities: TLSAuthorities?
         public var attestationData = AppleHosts.attestationData
         public var deviceCheck = AppleHosts.deviceCheck
-        /// A worldwide service is near.
+        /// The time to connect. It is short, because Apple has servers near every place.
         public var connectTimeout: Duration = .seconds(5)
-        /// Apple answers within a second or so.
+        /// The time for an answer. Apple usually needs about a second.
         public var timeout: Duration = .seconds(15)
-        /// Requests to each of the two services: at 100 ms each, hundreds a second.
+        /// Concurrent requests to each of the two services: hundreds a second, at 100 ms each.
         public var inFlightCountMax = 64
     }
 
@@ -43,7 +43,7 @@ public struct AppleSettings: Hashable, Sendable {
         way[keyPath: path]
     }
 
-    /// The teams that somebody can sign in for.
+    /// The teams that have a key to sign in with.
     public var teamIDs: Set<String> { Set(way.keys.map(\.key.teamID)) }
 
     public var configuration: AppleConfiguration {

@@ -1,7 +1,7 @@
-/// Where refused objects are kept for the operator, and how much of them.
+/// The directory in which refused objects are kept for the operator, and the bound on its size.
 public struct CaptureSettings: Hashable, Sendable {
     public var directory: String
-    /// The bound of all files together; the oldest go first.
+    /// The bound on the size of all files together. The oldest are removed first.
     public var byteCountMax = 64 << 20
 
     public init(directory: String) { self.directory = directory }

@@ -1,6 +1,6 @@
-/// How signatures are verified.
+/// The settings for verifying signatures.
 public struct CryptoSettings: Hashable, Sendable {
-    /// Whether several are verified at once where the processor and a library can.
+    /// True if several signatures are verified at once, if the processor and a library can.
     public var batches = true
     /// The library's file, or nil for the one that the system finds.
     public var library: String?

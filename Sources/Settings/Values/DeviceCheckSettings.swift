@@ -1,7 +1,7 @@
 public import AppAttest
 public import Crypto
 
-/// DeviceCheck: as a proof for devices without App Attest, and the two bits that Apple keeps for
+/// DeviceCheck as a proof for devices without App Attest, and the two bits that Apple keeps for
 /// each device and team.
 public struct DeviceCheckSettings: Hashable, Sendable {
     /// The team whose devices are asked about.
@@ -11,7 +11,7 @@ public struct DeviceCheckSettings: Hashable, Sendable {
     public var inFlightCountMax = 32
     public var tokenMemory: Duration = .seconds(3600)
     public var bitNames = appleBitNames
-    /// Holds the secret of the operator's own services; nil if they may not ask.
+    /// The file with the secret of the operator's own services; nil if they may not ask.
     public var adminSecretPath: String?
     public var adminSecret: Secret?
 
@@ -19,7 +19,7 @@ public struct DeviceCheckSettings: Hashable, Sendable {
 
     public static let appleBitNames = ["bit0", "bit1"]
 
-    /// 0 or 1: the bit that `name` stands for, here or at Apple.
+    /// The index, 0 or 1, of the bit that `name` stands for: a configured name, or Apple's own.
     public static func bit(named name: String, in names: [String]) -> Int? {
         names.firstIndex(of: name) ?? appleBitNames.firstIndex(of: name)
     }

@@ -1,4 +1,4 @@
-/// Where counters are kept, and how they outlive the process.
+/// The store of counters, and the settings by which accepted counters outlive the process.
 public struct CounterKeeping: Hashable, Sendable {
     public var store = CounterSettings.embedded
     public var floors = FloorSettings()
@@ -9,7 +9,7 @@ public struct CounterKeeping: Hashable, Sendable {
     }
 }
 
-/// How counters that were accepted and are not in the registry yet outlive the process.
+/// The settings by which accepted counters that the registry does not have yet outlive the process.
 public struct FloorSettings: Hashable, Sendable {
     /// The directory of their file in memory.
     public enum Directory: Hashable, Sendable {
@@ -20,7 +20,7 @@ public struct FloorSettings: Hashable, Sendable {
         case off
     }
 
-    /// The treatment of requests while the disk has not taken accepted counters for two seconds.
+    /// The treatment of requests after the disk has not taken accepted counters for two seconds.
     public enum WhenUnkept: String, CaseIterable, Hashable, Sendable {
         case serve
         /// Assertions get 503.

@@ -1,6 +1,6 @@
 public import Crypto
 
-/// The keys by which the gateway proves to upstreams what it found out, and what it says of itself.
+/// The settings of the identity tokens by which the gateway tells upstreams its findings.
 public struct IdentitySettings: Hashable, Sendable {
     /// A file with one private key on P-256 in PEM.
     public struct KeyFile: Hashable, Sendable {
@@ -42,7 +42,7 @@ public struct UpstreamIdentity: Hashable, Sendable {
     public enum Scope: String, Hashable, Sendable, CaseIterable {
         /// All requests of a key, as long as the token is valid.
         case key
-        /// One request, which the token names. Each costs a signature.
+        /// One request, which the token names. Each request costs a signature.
         case request
     }
 

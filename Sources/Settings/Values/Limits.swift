@@ -8,12 +8,14 @@ public struct Limits: Hashable, Sendable {
     public static let assertionByteCountMax = 2 * 1024
 
     public var connectionCountMax = 10_000
-    /// Client connections of one address (of IPv6: one /64) at all workers together; nil for any.
+    /// Client connections from one address (IPv6: one /64) to all workers together; nil for any
+    /// number.
     public var connectionsPerAddressMax: Int?
-    /// Requests of one such address under way to one upstream at each worker, streams of HTTP/2
-    /// each, that it may have in any case; nil for any number. Beyond, it may have one more as long
-    /// as it leaves more for the others than it has. As many as one HTTP/2 connection may have: no
-    /// single client is ever refused, and no few addresses can shut everybody else out.
+    /// Requests from one such address that may be in progress to one upstream at each worker; nil
+    /// for any number. Each stream of HTTP/2 counts. Beyond that, the address may have one more
+    /// while it leaves more places for others than it has. The default is the number of streams of
+    /// one HTTP/2 connection, so that no single client is refused, and a few addresses cannot shut
+    /// all others out.
     public var requestsPerAddress: Int? = 100
     public var headByteCountMax = 32 * 1024
     public var fieldCountMax = 100
@@ -25,24 +27,25 @@ public struct Limits: Hashable, Sendable {
     public var responseBufferByteCountMax = 128 * 1024
     public var requestsPerConnectionMax = 100_000
     public var clientDataByteCountMax = 8 * 1024
-    /// Requests of one worker that wait for the registry; beyond: `store_unavailable`.
+    /// Requests in one worker that wait for the registry. More get `gateway_busy`.
     public var registryQueueCountMax = 10_000
     /// The length of an SQLite registry's log beyond which no counters are written to it.
     public var registryLogByteCountMax = 1024 * 1024 * 1024
-    /// Bytes a second that a request body must come with on average, once its grace is over; 0 for
-    /// any. Less than a bad mobile connection gives, more than it costs to wait for.
+    /// The average rate, in bytes a second, at which a request body must come once its grace is
+    /// over; 0 for any. The default is less than a bad mobile connection gives.
     public var bodyRateMin = 500
-    /// Bytes a second at which a client must take an answer on average, while some of it waits and
-    /// once its grace is over; 0 for any. As ``bodyRateMin``: whoever takes a byte now and then
-    /// holds a connection, its buffers and an upstream's connection.
+    /// The average rate, in bytes a second, at which a client must take an answer while a part of
+    /// it waits and its grace is over; 0 for any. A client that takes a byte now and then would
+    /// hold a connection, its buffers and an upstream's connection.
     public var responseRateMin = 500
     public var http2 = HTTP2Limits()
 }
 
 /// The time-outs of the gateway; `docs/settings.md` explains each.
 public struct Timeouts: Hashable, Sendable {
-    /// How long a request may lie unread while the gateway cannot keep up. Zero means no bound.
-    /// Users wait for longer than this, and it is longer than a gateway is held up by others.
+    /// The time that a request may lie unread while the gateway cannot keep up. Zero means no
+    /// bound. The default is shorter than users are willing to wait, and longer than other
+    /// processes hold a gateway up.
     public var backlog: Duration = .milliseconds(500)
     public var requestHead: Duration = .seconds(10)
     public var requestBody: Duration = .seconds(30)
@@ -54,13 +57,14 @@ public struct Timeouts: Hashable, Sendable {
     public var request: Duration = .zero
     public var tunnel: Duration = .seconds(300)
     public var send: Duration = .seconds(60)
-    /// How long a client may leave what waits for it before its average rate counts. It is as long
-    /// as ``send``, so that no pause is worse than that.
+    /// The time that a part of an answer may wait for the client before the client's average rate
+    /// counts. It is as long as ``send``, so that a pause of a client may be as long.
     public var responseGrace: Duration = .seconds(60)
     public var settings: Duration = .seconds(10)
     public var registry: Duration = .seconds(5)
     public var bodyFile: Duration = .seconds(5)
-    /// How long a gateway that is told to stop goes on as before, except that it is not ready.
+    /// The time that a gateway goes on as before after it was told to stop, except that it is no
+    /// longer ready.
     public var drainDelay: Duration = .zero
     public var drain: Duration = .seconds(30)
     public var tunnelDrain: Duration = .seconds(5)

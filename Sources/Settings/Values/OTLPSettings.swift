@@ -3,7 +3,7 @@ import TLS
 
 /// The export of spans and metrics to an OpenTelemetry collector.
 public struct OTLPSettings: Hashable, Sendable {
-    /// `http` or `https`, host and port, and what stands before `/v1/traces`; no slash at its end.
+    /// The URL of the collector without `/v1/traces` and without a slash at its end.
     public var endpoint = ""
     public var headers: [OTLPHeader] = []
     /// The path of the authorities, or nil for the system's.
@@ -14,8 +14,8 @@ public struct OTLPSettings: Hashable, Sendable {
     public var metricsInterval: Duration = .seconds(30)
     /// The share of requests that get spans, in percent; nil if none gets any.
     public var samplePercent: Int? = 1
-    /// How many more may get spans because of what clients decide: `traceparent` is one such
-    /// thing, a refusal another.
+    /// The rate of further requests that may get spans for a reason that clients decide, such as a
+    /// `traceparent` or a refusal.
     public var spanLimit = RateLimitSettings.Rate(count: 100, period: .second)
 
     var isPlain: Bool { endpoint.hasPrefix("http://") }

@@ -15,7 +15,7 @@ public struct PostgresSettings: Hashable, Sendable {
     public var hosts: [Host]
     public var user: String?
     public var password: String?
-    /// Holds the password; read at each new connection.
+    /// The file with the password, which is read at each new connection.
     public var passwordFile: String?
     public var database: String?
     public var parameters: [String: String] = [:]

@@ -4,27 +4,27 @@ public import JWT
 public import Policy
 import TLS
 
-/// An issuer of tokens that routes take beside those of the gateway and of Apple.
+/// An issuer of tokens that routes accept beside those of the gateway and of Apple.
 public struct ProofSettings: Hashable, Sendable {
-    /// An issuer whose ways are known.
+    /// An issuer whose keys, claims and algorithms are known.
     public enum Preset: String, Hashable, Sendable, CaseIterable {
         case firebaseAppCheck = "firebase_app_check"
         case approov
     }
 
-    /// Where the issuer's keys come from.
+    /// The source of the issuer's keys.
     public enum Keys: Hashable, Sendable {
-        /// Fetched again and again.
+        /// The URL from which they are fetched regularly.
         case url(String)
-        /// Pinned: the path of the document and what it holds.
+        /// Pinned keys: the path of the document and its content.
         case file(path: String, document: [UInt8])
-        /// Shared with the issuer.
+        /// Secrets that are shared with the issuer.
         case secrets(path: String, secrets: [Secret])
     }
 
     public var name = ""
     public var preset: Preset?
-    /// Firebase's number of the project.
+    /// The number of the project at Firebase.
     public var project: String?
     public var issuer: String?
     public var audiences: [String] = []
@@ -32,7 +32,7 @@ public struct ProofSettings: Hashable, Sendable {
     /// Nil only while the section is read.
     public var jwks: Keys?
     public var secrets: Keys?
-    /// In lower case.
+    /// The name of the header with the token, in lower case.
     public var header = ""
     public var tier = TrustTier.foreign
     public var subjects: [String] = []
@@ -40,17 +40,17 @@ public struct ProofSettings: Hashable, Sendable {
     public var authoritiesPath: String?
     /// Those authorities, if the keys are fetched by TLS.
     var authorities: TLSAuthorities?
-    /// The way to everything outside.
+    /// The proxy for requests to the Internet.
     var proxy = HTTPSConfiguration.Proxy.environment
 
     public init() {}
 
     public var keys: Keys? { secrets ?? jwks }
 
-    /// Where the keys are fetched; nil where they are in a file.
+    /// The URL from which the keys are fetched; nil if they are in a file.
     public var url: String? { if case .url(let url)? = jwks { url } else { nil } }
 
-    /// The bounds on fetching the keys: nobody waits for that, and an answer is one small document.
+    /// The bounds on fetching the keys. No request waits for it, and an answer is a small document.
     public var configuration: HTTPSConfiguration {
         var https = HTTPSConfiguration(authorities: authorities)
         https.proxy = proxy

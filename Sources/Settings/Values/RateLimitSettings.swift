@@ -1,6 +1,6 @@
 /// One entry of `rate_limits`: a token bucket for each address or key, or one for all.
 public struct RateLimitSettings: Hashable, Sendable {
-    /// The things that have a bucket each.
+    /// The kind of sender that has a bucket of its own.
     public enum Subject: String, Hashable, Sendable, CaseIterable {
         /// The client's address; of IPv6 its /64 network.
         case address
@@ -24,7 +24,7 @@ public struct RateLimitSettings: Hashable, Sendable {
         }
     }
 
-    /// So many requests in a period, evenly.
+    /// A number of requests in a period, spread evenly.
     public struct Rate: Hashable, Sendable {
         public var count: Int
         public var period: Period
@@ -43,7 +43,7 @@ public struct RateLimitSettings: Hashable, Sendable {
     public var name: String
     public var subject: Subject
     public var rate: Rate
-    /// How many requests may come at once after a pause.
+    /// The number of requests that may come at once after a pause.
     public var burst: Int
     /// Addresses that are not counted; with ``Subject/address`` only.
     public var exempt: [AddressBlock]
@@ -87,7 +87,7 @@ public struct RateLimitSettings: Hashable, Sendable {
     ]
 }
 
-/// The fields in which the gateway tells upstreams whom a request is for.
+/// The fields in which the gateway tells upstreams the client of a request.
 public enum ForwardedForm: String, Hashable, Sendable, CaseIterable {
     /// `X-Forwarded-For`, `X-Forwarded-Proto`, `X-Forwarded-Host`.
     case xForwarded = "x-forwarded"

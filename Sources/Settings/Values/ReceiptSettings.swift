@@ -7,7 +7,8 @@ public struct ReceiptSettings: Hashable, Sendable {
     public var retry = ReceiptRetrySettings()
     public var lease: Duration = .seconds(30)
 
-    /// Timers count milliseconds.
+    /// The shortest time between requests. Timers, which count milliseconds, cannot keep a
+    /// shorter one.
     public static let spacingNanosecondsMin: UInt64 = 2_000_000
 
     public init() {}

@@ -1,10 +1,10 @@
 import TLS
 
-/// A Redis that keeps counters: where it is and how it is spoken to.
+/// A Redis that keeps counters: its servers, and the settings of the connections.
 public struct RedisSettings: Hashable, Sendable {
     public enum Place: Hashable, Sendable {
         case server(Endpoint)
-        /// Sentinels know the server.
+        /// Sentinels, which know the server.
         case sentinel(RedisSentinelSettings)
         /// Some servers of a cluster, which know the others.
         case cluster([Endpoint])
@@ -42,7 +42,7 @@ public struct RedisSettings: Hashable, Sendable {
         self.database = database
     }
 
-    /// Without what a reload may change: passwords, and what TLS is proved with.
+    /// The settings without the parts that a reload may change: passwords, and the files of TLS.
     var fixedPart: RedisSettings {
         var fixed = self
         fixed.login = login.fixedPart
@@ -89,7 +89,7 @@ public struct RedisSentinelSettings: Hashable, Sendable {
     }
 }
 
-/// How many replicas should have an accepted counter, and how long to wait for them.
+/// The number of replicas that should have an accepted counter, and the time to wait for them.
 public struct RedisWaitSettings: Hashable, Sendable {
     public var replicaCount = 1
     public var timeout: Duration = .milliseconds(50)
@@ -109,7 +109,7 @@ extension UpstreamTLSSettings {
 }
 
 extension CounterSettings {
-    /// Whether a process may go from one to the other.
+    /// True if a reload may replace these settings with `next`.
     public func mayBecome(_ next: CounterSettings) -> Bool {
         if case .redis(let redis) = self, case .redis(let other) = next {
             return redis.fixedPart == other.fixedPart

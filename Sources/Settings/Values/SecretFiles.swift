@@ -1,6 +1,6 @@
 import Policy
 
-/// A file whose bytes nobody else may know.
+/// A file whose content must stay secret.
 public struct SecretFile: Hashable, Sendable {
     /// The setting that names it.
     public let setting: String
@@ -8,8 +8,8 @@ public struct SecretFile: Hashable, Sendable {
 }
 
 extension Settings {
-    /// The passwords of stores and of a proxy, and headers that let the gateway in at an upstream,
-    /// wherever they came from.
+    /// The passwords of stores and of a proxy, and the headers by which the gateway logs in at an
+    /// upstream, from the configuration or from elsewhere.
     public var passwords: [String] {
         var passwords: [String?] = []
         passwords.append(apple?.proxyPassword)
@@ -30,7 +30,7 @@ extension Settings {
         return passwords.compactMap(\.self)
     }
 
-    /// Private keys, passwords and keys of codes, in files that the configuration names.
+    /// The files with private keys, passwords and other secret keys that the configuration names.
     public var secretFiles: [SecretFile] {
         var files: [SecretFile] = []
         func add(_ setting: String, _ path: String?) {
@@ -85,11 +85,11 @@ private func isCredential(_ name: String) -> Bool {
     }
 }
 
-/// What is no longer may be a mere word.
+/// The bound up to which a value may be a common word, which is not treated as a secret.
 private let wordByteCountMax = 11
 
 extension TextTemplate {
-    /// The whole text, if nothing of it comes from a request, and it is too long to be a mere word.
+    /// The whole text; nil if a part comes from a request, or if it may be a common word.
     fileprivate var literal: String? {
         guard pieces.count == 1, case .literal(let text) = pieces[0],
             text.utf8.count > wordByteCountMax

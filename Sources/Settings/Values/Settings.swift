@@ -2,7 +2,7 @@ public import AppAttest
 public import HTTP
 public import Policy
 
-/// Everything the operator decides, checked and immutable: workers swap whole values.
+/// Everything that the operator decides, checked and immutable. A reload replaces the whole value.
 public struct Settings: Hashable, Sendable {
     public var workerCount = 1
     public var listeners: [ListenerSettings] = []
@@ -10,7 +10,7 @@ public struct Settings: Hashable, Sendable {
     /// The settings of Apple's services, or nil if Apple is not asked.
     public var apple: AppleSettings?
     public var deviceCheck: DeviceCheckSettings?
-    /// The issuers of tokens that are taken beside our own and Apple's.
+    /// The issuers of tokens that are accepted beside those of the gateway and of Apple.
     public var proofs: [ProofSettings] = []
     /// The names of a device's two bits.
     public var deviceBitNames: [String] {
@@ -44,9 +44,9 @@ public struct Settings: Hashable, Sendable {
     public var routes: [Route] = []
     public var admin: AdminSettings?
     public var log = LogSettings()
-    /// Where spans and metrics are sent, or nil if they are not.
+    /// The export of spans and metrics, or nil if they are not sent.
     public var otlp: OTLPSettings?
-    /// Where refused objects are kept; nil for nowhere.
+    /// The capture of refused objects, or nil if they are not kept.
     public var capture: CaptureSettings?
     public var limits = Limits()
     public var timeouts = Timeouts()
@@ -85,7 +85,7 @@ public struct ListenerSettings: Hashable, Sendable {
     public var allow: TargetAllowances
     /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept.
     public var trustedProxies: [TrustedProxy]
-    /// Peers whose connections begin with a PROXY header; nobody else's may.
+    /// Peers whose connections begin with a PROXY header. No other peer may send one.
     public var proxyProtocol: [TrustedProxy] = []
     /// Names of the rate limits that every request is counted against.
     public var rateLimits: [String] = []
@@ -95,9 +95,9 @@ public struct ListenerSettings: Hashable, Sendable {
     /// without, HTTP/2 is recognized by its first bytes (prior knowledge).
     public var protocols: [HTTPProtocol]
     public var redirect: ListenerRedirect?
-    /// Whether refusals there tell clients the cause.
+    /// True if refusals tell clients the cause.
     public var tellsCause = false
-    /// Who asks about requests here, and how; nil where requests themselves come.
+    /// The peers that ask about requests here, and how; nil for a listener that takes requests.
     public var check: CheckSettings?
 
     public init(
@@ -134,16 +134,16 @@ public enum CheckDialect: String, Hashable, Sendable, CaseIterable {
     case json
 }
 
-/// Named as in ALPN (RFC 7301).
+/// A version of HTTP, by its name in ALPN (RFC 7301).
 public enum HTTPProtocol: String, Hashable, Sendable, CaseIterable {
     case http1 = "http/1.1"
     case http2 = "h2"
 }
 
-/// Peers whose word about the client is taken.
+/// Peers whose statements about the client are believed.
 public enum TrustedProxy: Hashable, Sendable {
     case block(AddressBlock)
-    /// Whoever may connect to the listener's unix socket: the mode of its file decides.
+    /// Every process that may connect to the listener's unix socket, by the mode of its file.
     case unix
 }
 
@@ -163,7 +163,7 @@ public struct TrustSettings: Hashable, Sendable {
     public var extraRootPaths: [String] = []
     /// The DER certificates those files hold.
     public var extraRoots: [[UInt8]] = []
-    /// How far this machine's clock may be off when the dates of certificates are checked.
+    /// The error of this machine's clock that is allowed for the dates of certificates.
     public var clockSkew: Duration = .seconds(60)
 }
 
@@ -188,8 +188,8 @@ public struct ChallengeSettings: Hashable, Sendable {
 
 public struct SessionTokenSettings: Hashable, Sendable {
     public var timeToLive: Duration = .seconds(300)
-    /// The header whose value must be the same as when the token was issued; lower case. Nil for
-    /// none.
+    /// The header, in lower case, whose value must be the same as when the token was issued; nil
+    /// for none.
     public var boundHeader: String?
 }
 
@@ -207,7 +207,7 @@ public struct DeveloperTokenSettings: Hashable, Sendable {
         return .milliseconds(milliseconds)
     }
 
-    /// Whether a token may have this name: what ``revoked`` can hold.
+    /// True if a token may have this name, so that ``revoked`` can hold it.
     public static func isName(_ text: String) -> Bool { Name.isValid(text) }
 }
 
@@ -220,7 +220,7 @@ public struct SecretSettings: Hashable, Sendable {
 }
 
 public struct EndpointSettings: Hashable, Sendable {
-    /// Starts and ends with `/`.
+    /// The path below which the endpoints are. It starts and ends with `/`.
     public var base = "/"
     public var bodyByteCountMax = 64 * 1024
     public var challengeRateLimits = ["challenge"]
@@ -245,7 +245,7 @@ public struct HeaderNames: Hashable, Sendable {
 
 public struct AdminSettings: Hashable, Sendable {
     public var bind: Endpoint
-    /// Where liveness and readiness are told, and nothing else; nil: at ``bind`` alone.
+    /// A listener for liveness and readiness alone; nil if only ``bind`` answers them.
     public var probes: ProbeSettings?
     public var api: AdminAPISettings?
     /// Names under which browsers reach the status page.
@@ -271,7 +271,7 @@ public struct LogSettings: Hashable, Sendable {
 
     /// The way in which lines name a key.
     public enum KeyNaming: String, Hashable, Sendable, CaseIterable {
-        /// A name that nobody can lead back to the key without the secret.
+        /// A name that cannot be traced back to the key without the secret.
         case pseudonym
         /// The beginning of the key id.
         case prefix
@@ -281,15 +281,15 @@ public struct LogSettings: Hashable, Sendable {
     /// The form of access lines.
     public enum Format: String, Hashable, Sendable, CaseIterable {
         case json
-        /// Apache's and nginx' own.
+        /// The combined format of Apache and nginx.
         case combined
-        /// For eyes.
+        /// A short text for people.
         case text
     }
 
     public var access = Destination.standardOutput
     public var format = Format.json
-    /// The share of the requests that passed whose lines are written.
+    /// The share, in percent, of lines that are written about requests that passed.
     public var samplePercent = 100
     public var events = Destination.standardError
     public var keys = KeyNaming.pseudonym

@@ -1,23 +1,23 @@
-/// The signals that are counted about keys, users and addresses, and what follows from too many.
+/// The signals that are counted for keys, users and addresses, and the actions on high counts.
 public struct SignalSettings: Hashable, Sendable {
-    /// The way in which the gateway learns who the user is.
+    /// The way in which the gateway learns the user of a request.
     public struct User: Hashable, Sendable {
         /// The header that names the user; in lower case.
         public var header: String
         public var source = UserSource.response
-        /// How long the gateway remembers for whom a key was last used.
+        /// The time that the gateway remembers the last user of a key.
         public var retention: Duration = .seconds(90 * 24 * 3600)
 
         public init(header: String) { self.header = header }
     }
 
-    /// The party whose word about the user is believed.
+    /// The party that is believed about the user.
     public enum UserSource: String, Hashable, Sendable, CaseIterable {
-        /// The upstream's, in its answers, which go on without that header.
+        /// The upstream, in its answers. The header is removed from them.
         case response
         /// A peer in `trusted_proxies`, in its requests.
         case proxy
-        /// The client's: anybody may name anybody.
+        /// The client, although it may name any user.
         case client
     }
 
@@ -34,7 +34,7 @@ public struct SignalSettings: Hashable, Sendable {
     public struct Rule: Hashable, Sendable {
         /// The highest count that does not raise the signal.
         public var countMax: Int
-        /// The time that counts. Anything older does not.
+        /// The time for which events count. Older ones do not.
         public var window: Duration
         public var action = Action.observe
         /// The name of the limit, with ``Action/limit``.
@@ -46,30 +46,30 @@ public struct SignalSettings: Hashable, Sendable {
         }
     }
 
-    /// The rule about the users of one key, and what tells them apart: one of both, or neither if
-    /// that is who ``SignalSettings/user`` says.
+    /// The rule about the users of one key, and the header or cookie that tells them apart. Both
+    /// are nil if ``SignalSettings/user`` tells them apart.
     public struct KeyUsers: Hashable, Sendable {
         public var rule: Rule
-        /// The request header whose value is another for each user; in lower case.
+        /// The request header, in lower case, whose value differs between users.
         public var header: String?
-        /// The cookie whose value is.
+        /// The cookie whose value differs between users.
         public var cookie: String?
 
         public init(rule: Rule) { self.rule = rule }
     }
 
-    /// The bits that Apple keeps for a device are read when a key is enrolled from it.
+    /// The settings for Apple's two bits for a device, which are read when it enrols a key.
     public struct DeviceBits: Hashable, Sendable {
         /// The action on an enrolment without a good DeviceCheck token.
         public enum Token: String, Hashable, Sendable, CaseIterable {
-            /// It is accepted, as of a device of which nothing is known.
+            /// It is accepted, and the bits of its device count as unknown.
             case optional
             /// It is refused.
             case required
         }
 
         public var token = Token.optional
-        /// Keys of devices with the bit set, for each of the two.
+        /// The rules for keys of devices with the bit set, one for each of the two bits.
         public var rules: [Rule?] = [nil, nil]
 
         public init() {}
@@ -78,8 +78,8 @@ public struct SignalSettings: Hashable, Sendable {
     public var user: User?
     /// Keys of one user.
     public var userKeys: Rule?
-    /// A key that a user who had another one uses for less than the window; its count means
-    /// nothing.
+    /// A key that a user with an older key has used for less than the window. The rule has no use
+    /// for a count.
     public var newUserKey: Rule?
     /// Keys whose requests come from one address.
     public var addressKeys: Rule?
@@ -92,14 +92,14 @@ public struct SignalSettings: Hashable, Sendable {
     /// Addresses, and networks, from which requests of one key came.
     public var keyAddresses: Rule?
     public var keyNetworks: Rule?
-    /// Signatures of one key that did not come here.
+    /// Signatures of one key that this gateway did not get.
     public var counterGaps: Rule?
     /// The rules for the bits of devices, or nil if Apple is not asked.
     public var deviceBits: DeviceBits?
-    /// Addresses, keys and users of which something is remembered in memory, each.
+    /// The number of addresses, of keys and of users that memory has counts for.
     public var subjectCountMax = 16_384
 
-    /// Nothing is asked for.
+    /// True if no signal is configured.
     public var isEmpty: Bool { rules.isEmpty && user == nil && deviceBits == nil }
 
     /// The rules that are configured.

@@ -9,7 +9,7 @@ public struct CertificateFiles: Hashable, Sendable {
     /// An OCSP response in DER, stapled to handshakes.
     public var ocspPath: String?
 
-    /// Empty paths stand for what is not said yet.
+    /// Empty paths stand for keys that have not been read yet.
     public init(
         certificatePath: String = "", keyPath: String = "", ocspPath: String? = nil
     ) {
@@ -27,7 +27,7 @@ public struct ListenerTLSSettings: Hashable, Sendable {
     public var tickets = SessionTicketSettings()
     /// The file of `configuration.clientCertificates`: the authorities of clients.
     public var clientAuthoritiesPath: String?
-    /// Their revocation lists.
+    /// The file of their revocation lists.
     public var clientRevocationsPath: String?
 
     public init(files: [CertificateFiles], configuration: TLSServerConfiguration) {
@@ -36,14 +36,14 @@ public struct ListenerTLSSettings: Hashable, Sendable {
     }
 }
 
-/// The settings of resuming clients' sessions. ``TLSServerConfiguration/hasTickets`` says whether
+/// The settings for resuming clients' sessions. ``TLSServerConfiguration/hasTickets`` is true if
 /// there are tickets at all.
 public struct SessionTicketSettings: Hashable, Sendable {
-    /// Files of 80 bytes; none: the keys are made in memory and rotate.
+    /// Files of 80 bytes. If there are none, the keys are made in memory and rotate.
     public var keyPaths: [String] = []
     /// The contents of those files. The first key seals; the others still open.
     public var keys: [Secret] = []
-    /// How long a session can be resumed.
+    /// The time for which a session can be resumed.
     public var lifetime: Duration = .seconds(12 * 3600)
 
     public init() {}
@@ -53,11 +53,11 @@ public struct SessionTicketSettings: Hashable, Sendable {
 public struct UpstreamTLSSettings: Hashable, Sendable {
     /// The path of the authorities, or nil for those that the system trusts.
     public var authoritiesPath: String?
-    /// Their revocation lists.
+    /// The file of their revocation lists.
     public var revocationsPath: String?
-    /// Whether the server must prove who it is.
+    /// True if the server must prove its name by a certificate.
     public var verifies = true
-    /// The name to ask for and to find in the certificate; nil: the server's own host.
+    /// The name to ask for and to find in the certificate; nil for the server's own host.
     public var serverName: String?
     public var files: CertificateFiles?
     public var configuration: TLSClientConfiguration

@@ -1,7 +1,7 @@
 public import Policy
 
-/// `paths` of an upstream: how it reads them. Nil is what the operator does not say: as a server
-/// would that takes each normal form for a path of its own, and with a warning where it matters.
+/// `paths` of an upstream: how its servers read them. Nil if the operator has not set a value: each
+/// normal form then counts as a path of its own, and `check` warns if another reading would matter.
 public struct UpstreamPaths: Hashable, Sendable {
     public var ignoresCase: Bool?
     public var ignoresSuffixes: Bool?
@@ -15,7 +15,7 @@ public struct UpstreamPaths: Hashable, Sendable {
         return equivalence
     }
 
-    /// The spellings about which the operator says something.
+    /// The spellings for which the operator has set a value.
     public var known: Set<PathSpelling> {
         var known: Set<PathSpelling> = []
         if ignoresCase != nil { known.insert(.letterCase) }

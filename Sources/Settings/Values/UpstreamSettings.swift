@@ -11,17 +11,17 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var readTimeout: Duration = .seconds(60)
     public var idleTimeout: Duration = .seconds(60)
     public var idleConnectionCountMax = 256
-    /// Connections of each worker, busy or idle; what comes beyond waits in ``queue``.
+    /// Connections of each worker, busy or idle. Requests beyond them wait in ``queue``.
     public var connectionCountMax = 1024
     public var requestsPerConnectionMax = 10_000
     public var queue = QueueSettings()
     public var ejection = EjectionSettings()
     public var healthCheck: HealthCheckSettings?
     public var paths = UpstreamPaths()
-    /// How long a server that returns takes to get its whole share. Zero means at once.
+    /// The time in which a server that returns gets its whole share. Zero means at once.
     public var slowStart: Duration = .zero
     public var retries = RetrySettings()
-    /// How often names are resolved again. Zero means never.
+    /// The time after which names are resolved again. Zero means never.
     public var resolveInterval: Duration = .seconds(30)
     /// The identity token's settings, or nil for requests without one.
     public var identity: UpstreamIdentity?
@@ -30,18 +30,18 @@ public struct UpstreamSettings: Hashable, Sendable {
     /// The protocol that is spoken to all of the servers.
     public var `protocol` = HTTPProtocol.http1
     public var http2 = HTTP2ClientLimits()
-    /// After so long without a word from a server with requests in progress it is asked whether it
-    /// is there, and has as long to answer; zero for never.
+    /// The silence of a server with requests in progress after which it gets a PING, and the time
+    /// that it then has to answer. Zero means never.
     public var pingInterval: Duration = .zero
 
-    /// Servers of equal weight.
+    /// An upstream with servers of equal weight.
     public init(name: String, servers: [Endpoint]) {
         self.name = name
         self.servers = servers.map { UpstreamServer($0) }
     }
 }
 
-/// One entry of `servers`. A name that stands for several addresses is as many servers, alike.
+/// One entry of `servers`. A name with several addresses stands for as many equal servers.
 public struct UpstreamServer: Hashable, Sendable {
     public var endpoint: Endpoint
     public var weight = 1
@@ -74,10 +74,11 @@ public struct QueueSettings: Hashable, Sendable {
 
 /// The settings by which failed requests take a server out for a while.
 public struct EjectionSettings: Hashable, Sendable {
-    /// So many in a row; 0 for never.
+    /// The number of failures in a row that ejects a server; 0 for never.
     public var failureCount = 3
     public var window: Duration = .seconds(30)
-    /// The first time; each further one in a row lasts twice as long, up to ``timeMax``.
+    /// The length of the first ejection. Each further one in a row lasts twice as long, up to
+    /// ``timeMax``.
     public var time: Duration = .seconds(10)
     public var timeMax: Duration = .seconds(300)
     public var sharePercent = 50
@@ -85,7 +86,7 @@ public struct EjectionSettings: Hashable, Sendable {
     public init() {}
 }
 
-/// Requests of the gateway's own that find out whether a server works.
+/// The gateway's own requests that find out whether a server works.
 public struct HealthCheckSettings: Hashable, Sendable {
     public var path = "/"
     /// The `Host` field, or nil for the server's address.
@@ -99,11 +100,11 @@ public struct HealthCheckSettings: Hashable, Sendable {
     public init() {}
 }
 
-/// Requests that are sent again, where that is safe.
+/// The settings for sending requests again, if that is safe.
 public struct RetrySettings: Hashable, Sendable {
     public var countMax = 2
     public var budgetPercent = 20
-    /// A try without an answer's head after so long is given up for the next, where one is allowed;
-    /// nil: it has all of the response time-out.
+    /// The time after which a try without the head of an answer is given up, if another one is
+    /// allowed; nil if each try has the whole response time-out.
     public var timeout: Duration?
 }
