@@ -1,32 +1,33 @@
-/// The reply that an exchange waits for: where it goes on when that comes.
+/// The reply that an exchange waits for. It decides where the exchange goes on when the reply
+/// comes.
 enum Awaited {
     case nothing
-    /// The record of the key that the proof is by.
+    /// The registry's record of the proof's key.
     case key
-    /// That record once more, with a floor that is not too old.
+    /// The record of that key, looked up again because its counter floor was too old.
     case newerFloor
-    /// The record of the key that the operator asks about.
+    /// The record of the key that an operator asks about.
     case inquiredKey
     /// The verdict of the worker's ``SignatureQueue``.
     case signature
-    /// Whose key it is.
+    /// The registry's record of the key's user.
     case user
     case durableCounter
     case enrolment
-    /// What Apple said of the device of a key, to be kept with it.
+    /// The registry's confirmation that it keeps the device bits which Apple reported for a key.
     case keptBits
-    /// The counter store's, which keeps a time of its own.
+    /// The counter store's verdict. That store has a time-out of its own.
     case counter
-    /// The present incarnation of the counter store.
+    /// The counter store's current incarnation.
     case incarnation
     case tokenLookup
     case tokenSpending
-    /// Apple's.
+    /// Apple's verdict on a DeviceCheck token.
     case device
-    /// What the admin API was asked for, which other threads do.
+    /// The result of an admin API call, which another thread carries out.
     case administration
 
-    /// Whether what is awaited may be done though no answer comes.
+    /// True if the store may carry out the request even though its reply never comes.
     var isWrite: Bool {
         switch self {
         case .durableCounter, .enrolment, .keptBits: true
@@ -36,7 +37,7 @@ enum Awaited {
         }
     }
 
-    /// Whether the worker itself has it at the end of its loop's turn.
+    /// True if the worker itself has the reply at the end of the loop's current turn.
     var isOfThisTurn: Bool {
         if case .signature = self { true } else { false }
     }

@@ -9,35 +9,36 @@ import Settings
 
 /// One request and its response, from the head to the access-log line.
 ///
-/// It touches no socket: its ``ResponseSink`` writes to the client, its ``RequestSink`` to the
-/// upstream, the worker's stores answer through ``resume()``. Their worker uses them again.
+/// It touches no socket. Its ``ResponseSink`` writes to the client, its ``RequestSink`` to the
+/// upstream, and the worker's stores answer through ``resume(_:)``. The worker reuses exchanges.
 final class Exchange {
-    /// What a stage says when it is done with what it has.
+    /// The result of a stage.
     enum Step {
         case next
-        /// Something must arrive first: body bytes, a store's reply, an upstream's connection.
+        /// The stage needs something first: body bytes, a store's reply or an upstream's
+        /// connection.
         case wait
-        /// The answer is given; only the record remains.
+        /// The client has its answer; only the record remains to be written.
         case answered
     }
 
     let worker: Worker
     var phase = Phase.readHead
-    /// Tells late replies of stores apart: an exchange that was reused has another number.
+    /// Tells late store replies apart: an exchange that was reused has another number.
     var number: UInt64 = 0
 
     var site: Site
     var client: ClientSide
     var arrival = Arrival()
-    /// The reply that it waits for.
+    /// The reply that the exchange waits for.
     var awaited = Awaited.nothing
-    /// Where the answer goes; held until the record is written.
+    /// The sink for the answer; held until the record is written.
     var downstream: (any ResponseSink)?
     var progress = AnswerProgress()
-    /// The bound of the whole request; made for the first one that has a bound.
+    /// The deadline of the whole request; created for the first request that has one.
     var requestDeadline: Deadline?
 
-    // What its parts know. Each part changes its own.
+    // The state of the parts. Each part changes its own.
     let intakeState: RequestIntake.State
     let checkCallState = CheckCall.State()
     let judgeState = Judge.State()
@@ -49,7 +50,7 @@ final class Exchange {
     let forwarderState = Forwarder.State()
     let recorderState = Recorder.State()
 
-    /// Storage that an exchange keeps between requests.
+    /// The bytes of storage that an exchange keeps between requests.
     static let keptByteCountMax = 8 * 1024
 
     init(worker: Worker) {
@@ -59,16 +60,16 @@ final class Exchange {
         client = ClientSide(listener: worker.idleListener)
     }
 
-    /// The client's address, for the log.
+    /// The client's address for the log.
     var peerText: String {
         guard let peer = client.peer else { return "unknown" }
         return peer.isUnix ? "unix" : peer.ipText
     }
 
-    /// The key that the request says it is from, once that is proved.
+    /// The key that the request says it is from; nil until its proof was accepted.
     var provenKeyID: KeyID? { judge.judgement.tier == .none ? nil : prover.proofFacts.keyID }
 
-    /// How it has ended, or stands so far.
+    /// How the exchange has ended; until then, what was decided so far.
     var outcome: Outcome { judge.judgement.outcome }
 
     var requestIDText: String {
@@ -92,7 +93,7 @@ final class Exchange {
         if site.timeouts.request > 0 { startRequestDeadline(site.timeouts.request) }
     }
 
-    /// Forgets everything about the last request; buffers are given back.
+    /// Forgets the last request and gives its buffers back.
     func reset() {
         number = 0
         client.forgetConnection()
@@ -113,7 +114,7 @@ final class Exchange {
         recorderState.reset(keepingAtMost: Self.keptByteCountMax)
     }
 
-    /// Runs stages until one must wait.
+    /// Runs stages until one has to wait.
     func advance() {
         do throws(Refusal) {
             try advance(after: try enterStage())
@@ -135,7 +136,7 @@ final class Exchange {
         }
     }
 
-    /// Read it top to bottom: it is the life of a request.
+    /// The life of a request, read from top to bottom.
     private func enterStage() throws(Refusal) -> Step {
         switch phase {
         case .readHead: try intake.readHead()
@@ -152,9 +153,9 @@ final class Exchange {
         }
     }
 
-    /// Goes on with `part` of the stage that had to wait, and then with the stages after it.
+    /// Runs `part` to complete the stage that had to wait, and then the stages after it.
     func resume(_ part: () throws(Refusal) -> Step) {
-        // Whoever waited for the end of the turn has not waited for anybody else.
+        // An exchange that waited for the end of the turn has waited for no store or peer.
         if !awaited.isOfThisTurn { worker.meter.resumed(phase) }
         awaited = .nothing
         do throws(Refusal) {
@@ -164,29 +165,29 @@ final class Exchange {
         }
     }
 
-    /// Goes on at the start of the stage that had to wait: the body is there, or a connection.
+    /// Runs the stage that had to wait once more. The body is complete, or a connection is free.
     func resume() {
         worker.meter.resumed(phase)
         advance()
     }
 
-    /// Takes the exchange back to the lease, for the one safe retry (`Retry.swift`).
+    /// Takes the exchange back to the lease for a retry (`Retry.swift`).
     func returnToLease() {
-        // No upstream waits for its client any more.
+        // No upstream waits for the client any more.
         forwarder.clientWasHeard()
         intake.rewind()
         phase = .leaseUpstream
         advance()
     }
 
-    /// Answers with a problem document, or drops the connection where the answer has begun.
+    /// Answers with a problem document, or drops the connection if the answer has begun.
     func refuse(_ refusal: Refusal) {
         judge.refuse(refusal)
-        // Of a body that goes on as it comes, the upstream may have a part.
+        // The upstream may already have a part of a streamed body.
         forwarder.abandon()
         if progress.isStarted {
             downstream?.abortResponse()
-            // The last flush may have found the client gone, and recorded that.
+            // The last flush may have found that the client left, and recorded the exchange.
             guard number != 0 else { return }
         } else {
             progress.isStarted = true
@@ -199,9 +200,9 @@ final class Exchange {
         advance()
     }
 
-    /// Tells a client in HTTP/2 that no server has begun the request, so that it may send the
-    /// request again (RFC 9113 section 8.7). Other clients get a problem document, whose status is
-    /// logged and counted in any case.
+    /// Tells an HTTP/2 client that no server has begun the request, so that it may send the request
+    /// again (RFC 9113 section 8.7). Other clients get a problem document. Its status is logged and
+    /// counted in both cases.
     func handBack(_ refusal: Refusal) {
         guard downstream?.refuseRequest() == true else { return refuse(refusal) }
         judge.refuse(refusal)
@@ -210,7 +211,7 @@ final class Exchange {
         advance()
     }
 
-    /// Answers from the gateway itself.
+    /// Sends an answer of the gateway's own.
     func answer(_ response: LocalResponse) -> Step {
         judge.answer()
         progress.isStarted = true
@@ -221,16 +222,17 @@ final class Exchange {
         return .answered
     }
 
-    /// The client is gone: nobody waits for the answer any more.
+    /// The client has disconnected, so no answer can reach it.
     func downstreamIsLost() {
-        // Who leaves before the head was looked at counts as who is refused by then.
+        // A client that leaves before its head was parsed counts against the listener's rate limit,
+        // as a refused one does.
         if phase == .readHead { try? limiter.limitListenerRate() }
         downstream = nil
         forwarder.abandon()
         judge.clientLeft(because: worker.isCuttingOff ? .check(.drainTimeout) : nil)
         phase = .recordAccess
         advance()
-        // It is not used again, and others may hold it for a while (``ClientWaits``).
+        // This exchange is not reused, and ``ClientWaits`` may hold it for a while.
         intakeState.resetBody()
     }
 }

@@ -1,13 +1,12 @@
 import Settings
 
-/// Whose business an exchange is. Decided where its route is matched.
+/// The kind of an exchange, which is known once its route is matched.
 enum ExchangeKind {
-    /// It is for an upstream, or has to prove itself like one that is: a request for a session
-    /// token.
+    /// A request for an upstream, or for a session token, which has to prove itself as well.
     case route
-    /// It is for an endpoint of the gateway, which apps use.
+    /// A request for one of the gateway's endpoints for apps.
     case endpoint
-    /// An operator's service asks on the admin listener.
+    /// A request of an operator's service on the admin listener.
     case admin
 }
 

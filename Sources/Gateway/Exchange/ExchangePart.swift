@@ -3,7 +3,7 @@ import Judgement
 import Policy
 import Settings
 
-/// A part of an exchange. It changes its own state alone, and reaches the others through the
+/// A part of an exchange. It changes only its own state, and reaches the other parts through the
 /// exchange.
 protocol ExchangePart {
     var exchange: Exchange { get }
@@ -19,7 +19,7 @@ extension ExchangePart {
         nonmutating _modify { yield &exchange.client }
     }
 
-    /// The head as received. A value of its own: a stage can hold views into it while it works.
+    /// The head as received. It is a copy, so that a stage can hold views into it while it works.
     @inline(__always) var headBytes: [UInt8] { exchange.intakeState.headStorage }
 
     @inline(__always) var head: RequestHead {
@@ -30,7 +30,7 @@ extension ExchangePart {
         _read { yield exchange.intakeState.match }
     }
 
-    /// What the route demands. Inlined, so that a caller that asks for a part of it copies no more.
+    /// What the route demands. Inlined, so that a caller that reads one field copies no more.
     @inline(__always) var policy: RoutePolicy { exchange.judgeState.judgement.demand.policy }
 
     @inline(__always) var intake: RequestIntake { exchange.intake }

@@ -1,5 +1,5 @@
-/// The stages of an exchange, in order. One word for each, here, in the file that does it, in
-/// `docs/request-path.md` and in metrics.
+/// The stages of an exchange, in order. Each has one word, which is used here, in the file with its
+/// code, in `docs/request-path.md` and in metrics.
 public enum Phase: UInt8, CaseIterable, Sendable {
     case readHead
     case matchRoute
@@ -13,7 +13,7 @@ public enum Phase: UInt8, CaseIterable, Sendable {
     case relayResponse
     case recordAccess
 
-    /// The word in metrics.
+    /// The word for the stage in metrics.
     var name: String {
         switch self {
         case .readHead: "read_head"
@@ -30,7 +30,7 @@ public enum Phase: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The stage after this one; the last is its own successor.
+    /// The stage after this one. The last stage is its own successor.
     func next(of kind: ExchangeKind) -> Phase {
         switch (self, kind) {
         case (.digestBody, .route): .verifyAssertion

@@ -3,8 +3,8 @@ import Judgement
 import Policy
 import Settings
 
-/// `timeouts.request`: from a request's first byte to the head of its answer. What streams after
-/// that has bounds of its own.
+/// `timeouts.request`: the time from a request's first byte to the head of its answer. What streams
+/// after that has bounds of its own.
 extension Exchange: DeadlineHandler {
     func startRequestDeadline(_ nanoseconds: UInt64) {
         let deadline =
@@ -13,7 +13,7 @@ extension Exchange: DeadlineHandler {
         deadline.set(afterNanoseconds: nanoseconds)
     }
 
-    /// The route has a bound of its own, which counts from the request's start too.
+    /// Applies the route's own bound, which also counts from the start of the request.
     func changeRequestDeadline(_ nanoseconds: UInt64) {
         guard nanoseconds > 0 else {
             requestDeadline?.clear()
@@ -31,8 +31,8 @@ extension Exchange: DeadlineHandler {
         case .leaseUpstream, .relayResponse:
             refuse(Refusal(.upstreamTimeout, .requestTimeout))
         default:
-            // A head that is still coming, or a store that is being asked: both have bounds of
-            // their own, and what a store has accepted must not be told to have failed.
+            // A head that is still arriving and a store that is being asked have bounds of their
+            // own. The client must not be told that a request failed which a store has accepted.
             requestDeadline?.set(afterNanoseconds: Self.lateRequestNanoseconds)
         }
     }

@@ -2,46 +2,47 @@ import Bytes
 import HTTP
 import TLS
 
-/// Where an exchange's answer goes: the connection, or the stream of one, that asked.
+/// The client's connection, or its HTTP/2 stream, which carries an exchange's answer.
 protocol ResponseSink: AnyObject {
-    /// The peer's address as text, without its port. That of IPv4 needs no memory of its own.
+    /// The peer's address as text, without the port. For IPv4 the text needs no allocation.
     var peerText: String { get }
-    /// The transport below, for questions to the kernel; nil once it is closed.
+    /// The transport below, for system calls about the connection; nil once it is closed.
     var transport: Transport? { get }
-    /// The exchange cannot go on without the body: whoever waits for `100 (Continue)` gets it.
+    /// The exchange cannot go on without the body. A client that waits for `100 (Continue)` gets
+    /// it.
     func wantsBody()
-    /// A whole answer of the gateway's own.
+    /// Sends a whole answer of the gateway's own.
     func respond(_ response: LocalResponse)
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange)
-    /// False if the client takes no head so large: nothing of it is sent.
+    /// Sends the answer's head. False if the client accepts no head so large; then nothing is sent.
     func relayHead(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool
-    /// False if the client takes bytes more slowly than they come.
+    /// Sends the next bytes of the answer. False if the client takes them more slowly than they
+    /// come.
     func relayBody(_ bytes: Span<UInt8>) -> Bool
-    /// Takes the first `byteCount` bytes out of `buffer`; with its storage, where that spares a
-    /// copy.
+    /// Takes the first `byteCount` bytes out of `buffer`, with its storage if that saves a copy.
     func relayBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool
-    /// Takes the next bytes of the answer, at most so many, straight from the upstream's
-    /// connection; nil if they have to be read.
+    /// Moves the next bytes of the answer, at most `byteCountMax`, straight from the upstream's
+    /// connection. Nil if they have to be read.
     func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece?
-    /// How many bytes of the answer may be read for the client now, 0 where it has to take some
-    /// first: the upstream is told when it may go on.
+    /// How many bytes of the answer may be read for the client now. If the number is 0, the client
+    /// has to take some first, and the upstream is told when it may go on.
     func room() -> Int
     func flushResponse()
-    /// Fields after the content; ``endResponse()`` follows.
+    /// Sends the fields after the content; ``endResponse()`` follows.
     func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange)
     func endResponse()
-    /// Refuses the request as one that nobody has acted on. False if the protocol has no word for
-    /// that: nothing was sent then.
+    /// Refuses the request as one that no server has acted on. False, with nothing sent, if the
+    /// protocol cannot say so.
     func refuseRequest() -> Bool
-    /// The answer cannot be finished: the client must notice.
+    /// The answer cannot be completed, and the client has to notice.
     func abortResponse()
-    /// The upstream has taken what made the client's body wait.
+    /// The upstream has taken the bytes that made the client's body wait.
     func resumeBody()
     /// The client has left.
     func lose()
-    /// The record is written; the exchange may be used again.
+    /// The record is written, so the exchange may be used again.
     func exchangeEnded()
 }
 
@@ -57,16 +58,17 @@ extension ResponseSink {
     func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? { nil }
 }
 
-/// An answer that the gateway gives itself.
+/// An answer of the gateway's own.
 struct LocalResponse {
     var status: UInt16
     var contentType: StaticString?
     var body: [UInt8] = []
-    /// Written as they are: names and values are the gateway's own.
+    /// Names and values are written as they are, because the gateway made them.
     var fields: [(name: StaticString, value: [UInt8])] = []
-    /// What an upstream would be told of a request that a proxy asks about.
+    /// The fields that the upstream of a request would get. They go to the proxy that asks about
+    /// it.
     var verdict: [(name: [UInt8], value: [UInt8])] = []
-    /// A route's own answer, which its `response_headers` change.
+    /// True for a route's own answer, which `response_headers` changes.
     var isOfRoute = false
 
     init(status: UInt16, contentType: StaticString? = nil, body: [UInt8] = []) {

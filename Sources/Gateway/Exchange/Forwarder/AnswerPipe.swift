@@ -2,19 +2,19 @@ import Bytes
 import EventLoop
 import TLS
 
-/// The pipe by which long answers reach their clients without a copy: one for all connections of a
-/// worker, made when it is first needed.
+/// The pipe through which long answers reach clients without a copy. All connections of a worker
+/// share one, created when it is first needed.
 final class AnswerPipe {
     private(set) var pipe: SplicePipe?
     private let descriptorMax: Int32
 
     init(descriptorMax: Int32) { self.descriptorMax = descriptorMax }
 
-    /// Moves up to `byteCountMax` bytes that have come from an upstream to the client, and appends
-    /// to `rest` what the client does not take for now.
+    /// Moves up to `byteCountMax` bytes of an upstream's answer to the client, and appends to
+    /// `rest` the bytes that the client does not take now.
     ///
-    /// Nil where it must be read: over TLS, without a descriptor to spare, or from what the kernel
-    /// cannot splice.
+    /// Nil if the bytes must be read instead: with TLS, without a spare descriptor, or from a
+    /// source that the kernel cannot splice.
     func move(
         from upstream: Transport, to client: Transport, atMost byteCountMax: Int,
         rest: inout ByteBuffer
@@ -24,7 +24,7 @@ final class AnswerPipe {
         let move = pipe?.move(
             from: upstream.descriptor, to: client.descriptor, atMost: byteCountMax, rest: &rest)
         guard let move, !move.isUnsupported else { return nil }
-        // What the client was to get is still in it.
+        // The bytes that the client was to get are still in the pipe.
         if move.isTargetLost { pipe = nil }
         return move
     }

@@ -5,12 +5,13 @@ import Judgement
 import Policy
 import Settings
 
-/// Routes that answer themselves, and texts of the operator that speak of the request.
+/// The answers of routes without an upstream, and operators' texts with values from the request.
 extension HeadRewriter {
-    /// The answer of a route that has no upstream; nil for every other.
+    /// The answer of a route that has no upstream; nil for every other route.
     func answerRoute() -> Step? {
         guard let handling = match.handling, let answer = handling.answer else { return nil }
-        // Verified or observed, it is logged as that; a look that nobody took is no decision.
+        // A verified or observed request is logged as such; passing without a judgement is no
+        // decision.
         judge.forgetPass()
         var response: LocalResponse
         switch answer {
@@ -26,7 +27,7 @@ extension HeadRewriter {
         return exchange.answer(response)
     }
 
-    /// The answer that sends the client elsewhere.
+    /// The answer that redirects the client.
     func redirecting(_ redirect: Redirect) -> LocalResponse {
         var response = LocalResponse(status: redirect.status)
         var location = ByteBuffer(capacity: 256)
@@ -35,7 +36,7 @@ extension HeadRewriter {
         return response
     }
 
-    /// Appends the headers that the route sets and adds.
+    /// Appends the headers that a route sets and adds.
     func append(_ edits: FieldEdits, to output: inout ByteBuffer) {
         for line in edits.lines {
             output.append(line.name)
@@ -45,7 +46,7 @@ extension HeadRewriter {
         }
     }
 
-    /// Appends a template's text, each variable with its value.
+    /// Appends a template's text, with the value of each variable.
     func append(_ template: TextTemplate, to output: inout ByteBuffer) {
         for piece in template.pieces {
             switch piece {

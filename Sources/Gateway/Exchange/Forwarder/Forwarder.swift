@@ -1,24 +1,25 @@
 /// Takes a connection to the upstream, sends the request, and relays the answer to the client.
 ///
-/// It may change the attempts, the place that the request holds, and the tunnel.
+/// It may change the attempts, the upstream's connection, the place that the request holds, the
+/// wait for the client, and the tunnel.
 struct Forwarder: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.forwarderState }
 
-    /// The upstream's connection, while there is one.
+    /// The connection to the upstream; nil while the request has none.
     @inline(__always) var upstream: (any RequestSink)? {
         _read { yield state.upstream }
         nonmutating _modify { yield &state.upstream }
     }
 
-    /// The tries so far.
+    /// The attempts so far.
     @inline(__always) var attempts: UpstreamAttempts {
         _read { yield state.attempts }
         nonmutating _modify { yield &state.attempts }
     }
 
-    /// The place of the request among those of its client.
+    /// The request's place among those of its client; nil if it holds none.
     @inline(__always) var place: HeldPlace? {
         _read { yield state.place }
         nonmutating _modify { yield &state.place }
@@ -30,13 +31,13 @@ struct Forwarder: ExchangePart {
         nonmutating _modify { yield &state.clientWait }
     }
 
-    /// The way of the request to become a WebSocket.
+    /// How far the request has come to being a WebSocket.
     @inline(__always) var tunnel: TunnelProgress {
         _read { yield state.tunnel }
         nonmutating _modify { yield &state.tunnel }
     }
 
-    /// How far forwarding has come.
+    /// The state of forwarding.
     final class State {
         fileprivate(set) var upstream: (any RequestSink)? = nil
         fileprivate(set) var attempts: UpstreamAttempts = UpstreamAttempts()

@@ -3,8 +3,8 @@ import EventLoop
 import HTTP
 import Settings
 
-/// For whom the gateway asks. What a trusted proxy said is continued in the form in which it said
-/// so; the form that the operator chose is written in any case.
+/// The fields that name the client to the upstream. The gateway continues each form that a trusted
+/// proxy used, and always writes the form that the operator chose.
 extension HeadRewriter {
     func appendForwarding() {
         let form = site.settings.forwarded
@@ -17,7 +17,8 @@ extension HeadRewriter {
         upstreamHead.append("\r\n")
     }
 
-    /// `X-Forwarded-For`, and where `isComplete` what a trusted proxy has not said of the rest.
+    /// `X-Forwarded-For`. If `isComplete`, also the scheme and host that no trusted proxy has
+    /// named.
     private func appendXForwarded(isComplete: Bool) {
         let bytes = headBytes.span
         upstreamHead.append("X-Forwarded-For: ")
@@ -52,13 +53,14 @@ extension HeadRewriter {
 
     private var scheme: StaticString { client.listener.isTLS ? "https" : "http" }
 
-    /// `Forwarded` (RFC 7239) with one element for each hop, ours the last.
+    /// `Forwarded` (RFC 7239), with one element per hop. The gateway's is the last.
     private func appendForwarded(hasForwarded: Bool) {
         upstreamHead.append("Forwarded: ")
         let bytes = headBytes.span
         if client.isPeerTrusted {
             if hasForwarded { appendForwardedElements() }
-            // RFC 7239 section 7.4: the chain so far, from proxies that know the old form only.
+            // RFC 7239 section 7.4: converts the chain if the proxies before know only the old
+            // form.
             for field in head.fields where field.known == .xForwardedFor && !hasForwarded {
                 appendElements(of: bytes.extracting(field.value))
             }
@@ -74,9 +76,9 @@ extension HeadRewriter {
         upstreamHead.append("\r\n")
     }
 
-    /// The elements that trusted proxies sent. A field that RFC 7239 has no grammar for is dropped,
-    /// since it could change how what follows it is read; and so are the fields before it, whose
-    /// elements would stand beside hops that they were not sent by.
+    /// The elements that trusted proxies sent. A field that breaks RFC 7239's grammar is dropped,
+    /// because it could change how the rest is read. The fields before it are dropped as well,
+    /// because their elements would stand next to hops that did not send them.
     private func appendForwardedElements() {
         let bytes = headBytes.span
         var values: [[UInt8]] = []
@@ -104,7 +106,7 @@ extension HeadRewriter {
         }
     }
 
-    /// A node (RFC 7239 section 6): IPv6 in brackets, which want quotes.
+    /// A node (RFC 7239 section 6). IPv6 is in brackets, and so has to be quoted.
     private static func append(_ address: SocketAddress, to output: inout ByteBuffer) {
         switch address.ipBytes.count {
         case 4:

@@ -1,9 +1,10 @@
 import Bytes
 
-/// Writes the request head for the upstream: what the client sent, less what only the gateway may
-/// say, plus what the gateway says.
+/// Writes the request head for the upstream: the client's fields without those that only the
+/// gateway may set, and the gateway's own. It also writes the answers of routes without an
+/// upstream.
 ///
-/// It may change that head alone.
+/// It may change that head, and it notes in the attempts whether the body is in it.
 struct HeadRewriter: ExchangePart {
     let exchange: Exchange
 
@@ -15,7 +16,7 @@ struct HeadRewriter: ExchangePart {
         nonmutating _modify { yield &state.upstreamHead }
     }
 
-    /// The head that is written.
+    /// The head that is being written.
     final class State {
         fileprivate(set) var upstreamHead: ByteBuffer = ByteBuffer()
 

@@ -3,8 +3,8 @@ import EventLoop
 import Judgement
 import Settings
 
-/// A request that is under way to an upstream holds one of its places: no client may have them all,
-/// and who lets an upstream wait makes room when they are used up.
+/// A request that is under way to an upstream holds one of the upstream's places. No client may
+/// hold them all. When they are used up, a client that makes the upstream wait loses its place.
 extension Forwarder {
     /// Counts the request against those of its client that are under way to the same upstream.
     func takePlace() throws(Refusal) {
@@ -24,8 +24,8 @@ extension Forwarder {
         held.pool.requests.giveBack(held.network)
     }
 
-    /// The client has to take some of the answer, or send more of the body, before the upstream can
-    /// go on.
+    /// The upstream cannot go on until the client takes some of the answer, or sends more of the
+    /// body.
     func awaitsClient() {
         guard clientWait.since == nil else { return }
         clientWait.byteCount = 0
@@ -34,7 +34,7 @@ extension Forwarder {
 
     func clientIsAwaited(since now: MonotonicInstant) { clientWait.since = now }
 
-    /// Bytes of the body came. A byte now and then is not what the upstream waits for.
+    /// Counts bytes of the body. A few bytes now and then do not end the upstream's wait.
     func clientSent(_ byteCount: Int, enough: Int) {
         clientWait.byteCount += byteCount
         if clientWait.byteCount >= enough { clientWasHeard() }
@@ -42,14 +42,14 @@ extension Forwarder {
 
     func clientWasHeard() { clientWait.since = nil }
 
-    /// Another client needs its place.
+    /// Ends the request, because another client needs its place.
     func makeRoom() {
         let reason: Reason = exchange.progress.isStarted ? .clientClosed : .requestTimeout
         exchange.refuse(Refusal(reason, .madeRoom))
     }
 }
 
-/// A request's place among those of its client.
+/// The place that a request holds among those of its client.
 struct HeldPlace {
     let pool: UpstreamPool
     let network: Bytes16

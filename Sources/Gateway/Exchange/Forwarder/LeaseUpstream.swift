@@ -7,10 +7,10 @@ import Policy
 import Settings
 
 extension Forwarder {
-    /// Takes a connection to the route's upstream: an idle one, or a new one that is being made.
-    /// Where all are busy it waits in the upstream's queue.
+    /// Takes a connection to the route's upstream: an idle one, or a new one that is being made. If
+    /// all are busy, the request waits in the upstream's queue.
     func leaseUpstream() throws(Refusal) -> Step {
-        // The border: nothing crosses it that nobody decided about, whatever went wrong before.
+        // No request goes on from here without a decision, whatever went wrong before.
         guard exchange.outcome.decision.forwards else {
             throw Refusal(.internalFailure, .undecided)
         }
@@ -45,19 +45,19 @@ extension Forwarder {
         return worker.pool(for: site, upstream: index)
     }
 
-    /// A connection is free, and the request is the next in the queue.
+    /// A connection is free, and this request is the next in the queue.
     func wasCalled() {
         attempts.queue = .called
         exchange.resume()
     }
 
-    /// No connection came free in time.
+    /// No connection became free in time.
     func waitedTooLong() {
         attempts.queue = .outside
         exchange.refuse(Refusal(.upstreamBusy, .queueTimeout))
     }
 
-    /// The sender of the request for ``BalancePolicy/hashKey``: the proved key, else the client's
+    /// The value that ``BalancePolicy/hashKey`` balances by: the proved key, or else the client's
     /// address.
     var balanceKey: UInt64 {
         if let provenKeyID = exchange.provenKeyID { return provenKeyID.digest.word0 }

@@ -3,17 +3,17 @@ import HTTP
 import Settings
 import Telemetry
 
-/// The trace in what goes upstream (W3C Trace Context).
+/// The trace fields in the upstream's request head (W3C Trace Context).
 extension HeadRewriter {
-    /// Whether a field of the client's gives way to what the gateway says of the trace. A trace
-    /// that is not continued takes over no state.
+    /// True if the gateway's own trace field replaces the client's `field`. If the gateway starts a
+    /// new trace, it drops the client's `tracestate`.
     func isReplaced(_ field: FieldRange, in trace: RequestTrace) -> Bool {
         let bytes = headBytes.span
         return head.isTraceParent(field, in: bytes)
             || (trace.parentID == nil && head.isTraceState(field, in: bytes))
     }
 
-    /// Names the span of the request to the upstream, unless the route removes that field.
+    /// Names the span of the upstream request, unless the route removes that field.
     func append(_ trace: RequestTrace, _ edits: FieldEdits?) {
         if let edits, edits.removed.contains(Self.traceParentName.span) { return }
         upstreamHead.append("traceparent: ")

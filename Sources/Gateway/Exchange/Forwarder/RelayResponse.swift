@@ -12,23 +12,23 @@ extension Forwarder {
         attempts.leaveQueue(exchange)
     }
 
-    /// Hands the request over; the upstream's connection drives the exchange from here on.
+    /// Hands the request to the upstream's connection, which drives the exchange from here on.
     func relayResponse() throws(Refusal) -> Step {
         if intake.isStreaming, !intake.isComplete { exchange.downstream?.wantsBody() }
         upstream?.send(exchange)
         return .wait
     }
 
-    /// An interim answer (1xx): passed on to clients that know them (RFC 9110 section 15.2).
+    /// Passes an interim answer (1xx) on to clients that know them (RFC 9110 section 15.2).
     func upstreamSentInterim(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
-        // The upstream has the request, which is not sent again from here on.
+        // The upstream has the request, so it is not sent again.
         intake.stopKeeping()
         guard response.status != 100 else { return }
         exchange.downstream?.relayInterim(response, bytes: bytes, of: exchange)
     }
 
-    /// The head of the final answer. False where the client takes none so large:
-    /// ``refuseLargeHead()`` is to be called then, when no view into the head is open.
+    /// Relays the head of the final answer. False if the client accepts no head so large. The
+    /// caller then calls ``refuseLargeHead()``, once it holds no view into the head.
     func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
         exchange.requestDeadline?.clear()
         attempts.headAt = worker.loop.now
@@ -42,13 +42,14 @@ extension Forwarder {
         return exchange.progress.isStarted
     }
 
-    /// The client's SETTINGS have no room for the answer's head (RFC 9113 section 6.5.2), and the
-    /// server has done nothing wrong.
+    /// The head is larger than the client's SETTINGS allow (RFC 9113 section 6.5.2). The server is
+    /// not at fault.
     func refuseLargeHead() {
         exchange.refuse(Refusal(.upstreamFailed, .headTooLargeForClient))
     }
 
-    /// More of the answer's body. False where the client is slow: wait for ``clientIsReady()``.
+    /// Relays more of the answer's body. False if the client is slow; ``clientIsReady()`` ends the
+    /// wait.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool {
         answerGoesOn(bytes.count, isReady: exchange.downstream?.relayBody(bytes) ?? true)
     }
@@ -72,21 +73,21 @@ extension Forwarder {
         return isReady
     }
 
-    /// How many bytes of the answer may be read now; 0: not before ``clientIsReady()``.
+    /// How many bytes of the answer may be read now; if 0, none before ``clientIsReady()``.
     func answerRoom() -> Int {
         let room = exchange.downstream?.room() ?? .max
-        // Other streams of the client may have filled what it may have waiting: it waits for it as
-        // they do.
+        // Other streams of the client may have used up its buffer; then this stream waits as they
+        // do.
         if room == 0 { awaitsClient() }
         return room
     }
 
-    /// What came in one turn of the loop is handed over; now it may be written.
+    /// All bytes of this turn of the loop were handed over, so the sink may write them.
     func upstreamPaused() {
         exchange.downstream?.flushResponse()
     }
 
-    /// The answer is complete; its connection has gone back to the pool.
+    /// The answer is complete, and its connection is back in the pool.
     func upstreamEnded(_ trailers: TrailerSection?) {
         upstream = nil
         if let trailers { exchange.downstream?.relayTrailers(trailers, of: exchange) }
@@ -95,7 +96,7 @@ extension Forwarder {
         exchange.advance()
     }
 
-    /// The client took what was waiting.
+    /// The client took the bytes that were waiting.
     func clientIsReady() {
         clientWasHeard()
         upstream?.resumeReading()

@@ -5,14 +5,14 @@ import Policy
 import Settings
 
 extension Forwarder {
-    /// The upstream's connection could not finish the answer. The only place where an exchange goes
-    /// back, and only where the upstream cannot have acted on the request, or may act twice.
+    /// The upstream's connection could not complete the answer. Only here can an exchange go back,
+    /// and only if the upstream cannot have acted on the request or may act on it twice.
     func upstreamFailed(
         _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool
     ) {
         if let server = upstream?.server.state { attempts.triedServers.append(server) }
         upstream = nil
-        // A server that ended an idle connection has done no work for the request.
+        // A server that closed an idle connection has done no work for the request.
         let isFree = wasReused && attempts.count == 1 && (failure.isBreak || failure.isRefusal)
         if !exchange.progress.isStarted, !sawAnswer,
             isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
@@ -26,7 +26,7 @@ extension Forwarder {
             worker.meter.add(.retriesDenied)
         }
         let refusal = Refusal(failure.reason, .upstreamFailed(failure))
-        // The client has what the gateway does not have any more.
+        // Only the client still has the whole request.
         let isForClient = failure.isRefusal && isUnsent && !sawAnswer && !intake.isWholeAtHand
         if isForClient, !exchange.progress.isStarted {
             exchange.handBack(refusal)
@@ -35,14 +35,15 @@ extension Forwarder {
         }
     }
 
-    /// The connection takes fewer requests at once than it was thought to.
+    /// The connection takes fewer requests at once than the gateway assumed.
     func upstreamHadNoPlace() {
         upstream = nil
         attempts.count -= 1
         exchange.returnToLease()
     }
 
-    /// How long the head of the answer may take: by the route, else for all of its requests.
+    /// How long the upstream may take for the answer's head: the route's bound, or else the
+    /// upstream's.
     func headNanoseconds(_ timeouts: UpstreamTimeouts) -> UInt64 {
         let nanoseconds = match.handling?.responseNanoseconds ?? timeouts.response
         guard let attempt = timeouts.attempt, mayTryAgain, mayRepeat, intake.isWholeAtHand else {
@@ -51,7 +52,7 @@ extension Forwarder {
         return min(attempt, nanoseconds)
     }
 
-    /// Whether one more try is allowed, were it safe and in the budget.
+    /// True if the attempts so far leave room for one more, whether or not a retry is safe.
     var mayTryAgain: Bool {
         guard let pool else { return false }
         return attempts.count <= pool.settings.retries.countMax
@@ -59,8 +60,8 @@ extension Forwarder {
 
     private func isSafe(_ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool) -> Bool {
         guard let pool, intake.isWholeAtHand else { return false }
-        // The same server again only where it may have closed an idle connection in that moment, or
-        // has refused for a reason that lies in the connection.
+        // The same server is tried again only if it may just have closed an idle connection, or
+        // refused for a reason that lies in the connection.
         let hasServer =
             pool.hasUntried(by: exchange) || (wasReused && attempts.count == 1) || failure.isRefusal
         guard hasServer else { return false }
@@ -68,14 +69,14 @@ extension Forwarder {
         case .connect, .connectTimeout, .refused: return true
         case .broken: return isUnsent || mayRepeat
         case .sendTimeout, .responseTimeout: return pool.timeouts.attempt != nil && mayRepeat
-        // Another server would need a descriptor too.
+        // Another server would need a descriptor as well.
         case .malformed, .readTimeout, .exhausted: return false
         }
     }
 
-    /// Whether the upstream may act on the request twice. RFC 9110 section 9.2.2: only an
-    /// idempotent request may be repeated unasked; one with an assertion was signed to be acted on
-    /// once.
+    /// True if the upstream may act on the request twice. Only an idempotent request may be
+    /// repeated unasked (RFC 9110 section 9.2.2), and a request with an assertion was signed for
+    /// one use.
     var mayRepeat: Bool {
         head.methodKind.isIdempotent
             && (policy.mode == .off || intake.uniqueField(site.fieldNames.assertion).isAbsent)

@@ -8,7 +8,7 @@ import Policy
 import Settings
 
 extension HeadRewriter {
-    /// Reaches the verdict, and writes the request head for the upstream. Nothing goes there
+    /// Reaches the verdict and writes the request head for the upstream. No request goes there
     /// without a verdict.
     func rewriteHeaders() throws(Refusal) -> Step {
         try judge.reachVerdict()
@@ -20,14 +20,14 @@ extension HeadRewriter {
         }
     }
 
-    /// Writes the request head for the upstream: what the client sent, byte for byte, less what
-    /// ends at this hop or only the gateway may say, plus what the gateway says.
+    /// Writes the request head: the client's fields byte for byte, without those that end at this
+    /// hop or that only the gateway may set, and then the gateway's own.
     private func writeHead(_ verdict: borrowing Verdict) throws(Refusal) -> Step {
         let handling = match.handling
         if handling != nil, let step = answerRoute() { return step }
         var forwardsLeft: UInt64?
         if head.methodKind == .options, let count = try intake.forwardsAllowed() {
-            // The last hop that may answer is this one.
+            // This is the last hop, so it answers.
             if count == 0 { return exchange.answer(LocalResponse(status: 200)) }
             forwardsLeft = count - 1
         }
@@ -41,7 +41,7 @@ extension HeadRewriter {
             upstreamHead.append(bytes.extracting(head.originTarget))
         }
         upstreamHead.append(" HTTP/1.1\r\n")
-        // RFC 9110 section 7.2: Host first. HTTP/1.0 clients may send none.
+        // `Host` comes first (RFC 9110 section 7.2). HTTP/1.0 clients may send none.
         if let host = handling?.upstreamHost {
             upstreamHead.append("Host: ")
             upstreamHead.append(host)
@@ -73,7 +73,8 @@ extension HeadRewriter {
         return .next
     }
 
-    /// A held body's length is known; one that goes on as it comes keeps the framing it has.
+    /// Announces a held body's length, which is known. A streamed body keeps the framing that it
+    /// has.
     private func appendFraming() {
         guard head.framing != .none else { return }
         var byteCount = UInt64(intake.body.byteCount)
@@ -88,7 +89,8 @@ extension HeadRewriter {
         upstreamHead.append("\r\n")
     }
 
-    /// A small body goes out with the head, in one write: copying it costs less than a second call.
+    /// Appends a small body to the head, for one write. Copying it costs less than a second system
+    /// call.
     private func appendSmallBody() {
         forwarder.attempts.isBodyInHead =
             intake.body.isInMemory && intake.body.byteCount <= Self.inlineBodyByteCountMax
@@ -98,8 +100,8 @@ extension HeadRewriter {
 
     static let inlineBodyByteCountMax = 16 * 1024
 
-    /// The client's own fields, except framing, hop-by-hop ones, those that `Connection` names,
-    /// and every spelling of the ones only the gateway sets.
+    /// Appends the client's own fields. Left out are framing, hop-by-hop fields, those that
+    /// `Connection` names, and every spelling of the fields that only the gateway sets.
     private func appendClientFields(_ edits: FieldEdits?) {
         let bytes = headBytes.span
         let keepsForwarding = client.isPeerTrusted
@@ -121,8 +123,9 @@ extension HeadRewriter {
         }
     }
 
-    /// Whether `name`, which is no known field's, stands for one that may not pass: upstreams that
-    /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
+    /// True if `name`, which is not a known field's, stands for a field that may not pass. An
+    /// upstream that folds `_` to `-`, as CGI does, would take `X_Forwarded_For` for the gateway's
+    /// field.
     private func isWithheld(_ name: Span<UInt8>, _ names: SiteFieldNames) -> Bool {
         if names.forwarding.contains(name) {
             return !client.isPeerTrusted || isDisguised(name)
@@ -130,7 +133,7 @@ extension HeadRewriter {
         return names.overriding.contains(name)
     }
 
-    /// Whether a server may read `name` as another one that is spelled with `-` alone.
+    /// True if a server may read `name` as another name that is spelled with `-` alone.
     func isDisguised(_ name: Span<UInt8>) -> Bool {
         for index in name.indices {
             let byte = ASCII.lowercased(name[index])
@@ -140,7 +143,7 @@ extension HeadRewriter {
         return false
     }
 
-    /// The request id: the trusted peer's own where it sent a usable one, else ours.
+    /// Appends the request id: the trusted peer's if it sent a usable one, or else the gateway's.
     func appendRequestID(to output: inout ByteBuffer) {
         if let trustedRequestID = exchange.arrival.trustedRequestID {
             output.append(headBytes.span.extracting(trustedRequestID))
@@ -154,11 +157,11 @@ extension HeadRewriter {
 extension KnownField {
     enum Forwarding {
         case always
-        /// Ends at this hop, or is written anew from what was checked.
+        /// The field ends at this hop, or the gateway writes it anew from what it checked.
         case never
-        /// Says who the client is: kept from trusted peers only.
+        /// The field names the client, so it is kept only from trusted peers.
         case ifTrusted
-        /// One less at each hop of OPTIONS; of no meaning elsewhere.
+        /// Each hop of OPTIONS lowers it by one; for other methods it means nothing.
         case counted
     }
 
@@ -169,8 +172,8 @@ extension KnownField {
             .expect, .forwarded, .xForwardedFor, .xRequestID:
             .never
         case .xAppAttestFailure: .never
-        // They ask the upstream for another method or path than the one that was matched: on an
-        // open route they would lead to what a stricter one guards.
+        // These fields ask the upstream for another method or path than the matched one. On an open
+        // route they would reach what a stricter route guards.
         case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
             .never
         case .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,

@@ -5,7 +5,7 @@ import Judgement
 import Settings
 import TLS
 
-/// What a connection to an upstream sends of the exchange's request.
+/// The bytes of the exchange's request, as a connection to an upstream sends them.
 extension Forwarder {
     var methodKind: HTTP.Method { head.methodKind }
     var headByteCount: Int { rewriter.upstreamHead.count }

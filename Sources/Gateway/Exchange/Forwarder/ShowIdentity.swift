@@ -7,7 +7,7 @@ import Policy
 import Settings
 
 extension HeadRewriter {
-    /// The token that proves to the upstream what the other fields only say.
+    /// Appends the token that proves to the upstream what the other fields only claim.
     func appendIdentity(_ facts: IdentityFacts, _ verdict: borrowing Verdict) throws(Refusal) {
         guard let issuer = site.identity, let routeIndex = match.routeIndex,
             let upstream = site.settings.routes[routeIndex].upstream,

@@ -3,9 +3,9 @@ import JSON
 import Judgement
 import KeyStore
 
-/// Signals in what goes upstream and into the log.
+/// The signals in the upstream's request head and in the log.
 extension HeadRewriter {
-    /// The names of what was raised, and what was counted.
+    /// Appends the names of the signals that were raised, and the counts.
     func append(_ signals: SignalFacts, of verdict: borrowing Verdict) {
         guard let rules = site.signals else { return }
         upstreamHead.append("X-Attest-Signals: ")
@@ -28,7 +28,7 @@ extension HeadRewriter {
         }
     }
 
-    /// The bits that the key's device has set, and how many keys such devices have.
+    /// Appends the bits that the key's device has set, and how many keys such devices have.
     private func append(_ bits: DeviceBits, _ names: [String], _ signals: SignalFacts) {
         upstreamHead.append("X-Attest-Device-Bits: ")
         var setCount = 0
@@ -52,7 +52,8 @@ extension HeadRewriter {
 }
 
 extension Signal {
-    /// The field that tells the count, up to its value; nil where the name says it all.
+    /// The start of the field with the count, up to its value; nil if the signal's name says it
+    /// all.
     fileprivate var fieldName: StaticString? {
         switch self {
         case .userKeys: "X-Attest-User-Keys: "

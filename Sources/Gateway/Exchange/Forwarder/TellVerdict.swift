@@ -4,7 +4,7 @@ import GatewayTokens
 import Judgement
 import Policy
 
-/// The verdict in the fields that go upstream: `X-Attest-Result` and those beside it.
+/// The verdict in the upstream's request head: `X-Attest-Result` and the fields next to it.
 extension HeadRewriter {
     func append(_ verdict: borrowing Verdict) throws(Refusal) {
         switch verdict.identity {
@@ -14,14 +14,15 @@ extension HeadRewriter {
             upstreamHead.append(result)
             upstreamHead.append("\r\nX-Attest-Tier: none\r\n")
         case .developer(let name):
-            // Never `verified`: no app is behind it.
+            // The result is never `verified`, because no app is behind the token.
             upstreamHead.append("X-Attest-Result: developer\r\n")
             append(verdict.tier)
             upstreamHead.append("X-Attest-Developer: ")
             upstreamHead.append(name)
             upstreamHead.append("\r\n")
         case .foreign(let name):
-            // Nor this: Apple has said nothing about it.
+            // This result is never `verified` either, because Apple has said nothing about the
+            // sender.
             upstreamHead.append("X-Attest-Result: foreign\r\n")
             append(verdict.tier)
             upstreamHead.append("X-Attest-Proof: ")

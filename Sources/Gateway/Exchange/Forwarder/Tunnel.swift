@@ -4,23 +4,24 @@ import HTTP
 import Policy
 import Settings
 
-/// A client's connection that can carry bytes both ways once its request was upgraded: HTTP/1.1.
+/// A client's HTTP/1.1 connection, which can carry bytes both ways once its request was upgraded.
 protocol TunnelSink: ResponseSink {
-    /// The upstream takes more of what the client sends.
+    /// The upstream can take more of the client's bytes.
     func resumeTunnel()
-    /// The upstream sends no more, and hears on.
+    /// The upstream sends no more, but still reads.
     func endTunnelOutput()
 }
 
-/// `Upgrade: websocket` (RFC 6455, RFC 9110 section 7.8): after the upstream's 101 the body of the
-/// answer goes on, and what the client sends goes the other way, until both have ended. Each end is
-/// passed on by itself: what was sent before it, and what the other side still has to say, arrives.
+/// `Upgrade: websocket` (RFC 6455, RFC 9110 section 7.8). After the upstream's 101, its bytes go to
+/// the client as the body of the answer, and the client's bytes go to the upstream, until both
+/// sides have ended. The end of one side is passed on by itself, so that the bytes before it, and
+/// those that the other side still sends, arrive.
 extension Forwarder {
-    /// The route lets the request become a tunnel, if it asks for one.
+    /// Makes the request a tunnel if it asks for one, on a route that allows it.
     func askForTunnel() { tunnel.isAsked = asksForWebSocket }
 
-    /// Whether the request may become a tunnel: asked for once, clearly, and without a body, whose
-    /// end client and upstream could see in different places.
+    /// True if the request may become a tunnel: it asks for one exactly once, and has no body,
+    /// whose end the client and the upstream could see in different places.
     private var asksForWebSocket: Bool {
         guard head.hasUpgrade, head.version == .http11, head.methodKind == .get,
             head.framing == .none, exchange.downstream is any TunnelSink
@@ -34,15 +35,15 @@ extension Forwarder {
         return isAsked
     }
 
-    /// The upstream has agreed.
+    /// The upstream has agreed to the upgrade.
     func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
         tunnel.isOpen = true
         worker.meter.tunnelOpened()
-        // HTTP/1.1, whose clients take every head.
+        // This is HTTP/1.1, whose clients accept every head.
         _ = upstreamSentHead(response, bytes: bytes)
     }
 
-    /// What the client sent; returns how many bytes the upstream's connection took.
+    /// Passes the client's bytes on. Returns how many the upstream's connection took.
     func clientSentThroughTunnel(_ bytes: Span<UInt8>) -> Int {
         guard let upstream = upstream as? UpstreamConnection else { return bytes.count }
         let count = upstream.sendThroughTunnel(bytes)
@@ -50,18 +51,18 @@ extension Forwarder {
         return count
     }
 
-    /// The client sends no more, and hears on.
+    /// The client sends no more, but still reads.
     func clientEndedTunnel() { (upstream as? UpstreamConnection)?.endTunnelInput() }
 
-    /// The upstream sends no more, and hears on.
+    /// The upstream sends no more, but still reads.
     func upstreamEndedTunnel() { (exchange.downstream as? any TunnelSink)?.endTunnelOutput() }
 
-    /// The upstream takes more.
+    /// The upstream can take more bytes.
     func upstreamIsReady() { (exchange.downstream as? any TunnelSink)?.resumeTunnel() }
 }
 
 extension Span where Element == UInt8 {
-    /// Whether it is the one protocol that is let through.
+    /// True if the value is `websocket`, the only protocol that the gateway upgrades to.
     var isWebSocket: Bool { ASCII.equalsIgnoringCase(self, lowercase: webSocketName) }
 }
 

@@ -1,31 +1,31 @@
 import EventLoop
 
-/// The tries to have a request answered by its upstream.
+/// The attempts to have an upstream answer a request.
 struct UpstreamAttempts {
-    /// Where the request stands while every connection is busy.
+    /// The request's place in the queue while every connection is busy.
     enum Queue {
         case outside
         case waiting(UpstreamPool)
-        /// Its turn has come.
+        /// The request's turn has come.
         case called
     }
 
     var queue = Queue.outside
-    /// Tries that got a connection.
+    /// How many attempts got a connection.
     var count = 0
     var triedServers: [ServerState] = []
-    /// The request's body stands behind its head, for one write.
+    /// True if the body follows the head in the same buffer, for one write.
     var isBodyInHead = false
-    /// When the first try began.
+    /// When the first attempt began.
     var beganAt = MonotonicInstant(nanoseconds: 0)
-    /// When the last try began.
+    /// When the last attempt began.
     var startedAt = MonotonicInstant(nanoseconds: 0)
     var headAt = MonotonicInstant(nanoseconds: 0)
     var address: String?
 
     var isCalled: Bool { if case .called = queue { true } else { false } }
 
-    /// Nobody waits for a connection any more.
+    /// Takes the request out of the queue for a connection.
     mutating func leaveQueue(_ exchange: Exchange) {
         if case .waiting(let pool) = queue { pool.forget(exchange) }
         queue = .outside
@@ -34,18 +34,18 @@ struct UpstreamAttempts {
 
 /// How long an upstream has been waiting for the client.
 struct ClientWait {
-    /// Nil where it does not wait.
+    /// When the wait began; nil if the upstream does not wait.
     var since: MonotonicInstant?
-    /// Bytes of the body that came meanwhile.
+    /// How many bytes of the body came meanwhile.
     var byteCount = 0
 }
 
-/// The way of a request to become a WebSocket.
+/// How far a request has come to being a WebSocket.
 struct TunnelProgress {
-    /// It asks for one, and the route lets it.
+    /// True if the request asks for a tunnel and the route allows it.
     var isAsked = false
-    /// The upstream has agreed: bytes go both ways until one side ends.
+    /// True once the upstream has agreed. Bytes then go both ways until both sides have ended.
     var isOpen = false
-    /// The bytes that came from the client.
+    /// How many bytes came from the client.
     var byteCount = 0
 }

@@ -4,7 +4,7 @@ import HTTP
 import Judgement
 import TLS
 
-/// What a connection to an upstream asks of the exchange and tells it is the forwarder's affair.
+/// Hands an upstream connection's calls to the forwarder, the intake and the recorder.
 extension Exchange: UpstreamRequest {
     var methodKind: HTTP.Method { forwarder.methodKind }
     var headByteCount: Int { forwarder.headByteCount }

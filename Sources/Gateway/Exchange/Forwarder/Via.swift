@@ -3,11 +3,11 @@ import Crypto
 import HTTP
 import Judgement
 
-/// Through whom messages have come (RFC 9110 section 7.6.3), and the loops that this shows.
+/// The hops that a message has passed (RFC 9110 section 7.6.3), and the loops that they show.
 ///
-/// Upstreams read a name that this process has made up for itself, so that no two gateways have the
-/// same, whether they share a configuration or not: in a chain of them none takes another for
-/// itself. Clients read what all gateways are called, and cannot count them.
+/// Upstreams read a name that this process has made up. No two gateways have the same name, even if
+/// they share a configuration, so a gateway in a chain never takes another for itself. Clients read
+/// the name that all gateways have, so they cannot count the gateways.
 enum Via {
     static let clientsName: StaticString = "sallyport"
 
@@ -15,7 +15,7 @@ enum Via {
         Array("sallyport-".utf8) + Hex.encode(RandomBytes.bytes(8)).utf8
     }
 
-    /// Whether `value` names `name`.
+    /// True if `value` contains `name`.
     static func names(_ name: [UInt8], in value: Span<UInt8>) -> Bool {
         guard value.count >= name.count else { return false }
         for start in 0...(value.count - name.count)
@@ -27,8 +27,8 @@ enum Via {
 }
 
 extension HeadRewriter {
-    /// Behind what came before, unless the route removes `Via`: some servers do without
-    /// compression where they see it.
+    /// Appends the gateway's `Via` after those of earlier hops. A route can remove the field,
+    /// because some servers do not compress if they see it.
     func appendVia(_ edits: FieldEdits?) {
         guard edits?.removed.contains(Self.viaField.span) != true else { return }
         upstreamHead.append("Via: ")
@@ -38,7 +38,8 @@ extension HeadRewriter {
         upstreamHead.append("\r\n")
     }
 
-    /// The version in which the answer came, for its `Via`; nil where that is not to be told.
+    /// The protocol version of the upstream's answer, for the answer's `Via`; nil if the route
+    /// hides it.
     var answerVersion: StaticString? {
         guard let upstream = forwarder.upstream,
             match.handling?.responseEdits?.removed.contains(Self.viaField.span) != true

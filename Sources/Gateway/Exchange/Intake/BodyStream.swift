@@ -4,22 +4,22 @@ import HTTP
 import Judgement
 import Settings
 
-/// The part of a body that goes on as it comes which the gateway still has: what waits for the
-/// upstream and, while there is little of it, what the upstream was given.
+/// The part of a streamed body that the gateway still has: the bytes that wait for the upstream
+/// and, as long as they are few, those that the upstream was given.
 struct BodyStream: ~Copyable {
-    /// The bytes that were given to an upstream and are kept, then those that wait.
+    /// The bytes that were given to an upstream and are kept, followed by those that wait.
     private var bytes = ByteBuffer()
     private var keptByteCount = 0
-    /// The bytes of the whole body so far.
+    /// How many bytes of the body have come.
     private(set) var byteCount = 0
-    /// When the client began to wait for the upstream to take some; nil while it does not wait.
+    /// When the client began to wait for the upstream; nil while it does not wait.
     fileprivate var heldBackSince: MonotonicInstant?
-    /// Whether the gateway has every byte that came, so that the request can be sent again.
+    /// True if the gateway has every byte that came, so that the request can be sent again.
     private(set) var isWhole = true
 
-    /// Whether the client waits.
+    /// True while the client has to wait.
     var isClientHeldBack: Bool { heldBackSince != nil }
-    /// Whether the upstream was given all that has come.
+    /// True if the upstream was given every byte that has come.
     var isEmpty: Bool { waitingByteCount == 0 }
     var waitingByteCount: Int { bytes.count - keptByteCount }
 
@@ -28,8 +28,8 @@ struct BodyStream: ~Copyable {
         bytes.append(more)
     }
 
-    /// Gives the first `count` waiting bytes to `use`. They are kept if that makes no more than
-    /// `keptByteCountMax`; otherwise they and all that was kept before are forgotten.
+    /// Gives the first `count` waiting bytes to `use`. They are kept if the kept bytes are then
+    /// `keptByteCountMax` at most. Otherwise every kept byte is forgotten.
     fileprivate mutating func take(
         _ count: Int, keepingAtMost keptByteCountMax: Int, _ use: (Span<UInt8>) -> Void
     ) {
@@ -43,10 +43,10 @@ struct BodyStream: ~Copyable {
         }
     }
 
-    /// Has every byte wait again, for another upstream's connection.
+    /// Lets every kept byte wait again, for another upstream's connection.
     mutating func rewind() { keptByteCount = 0 }
 
-    /// Forgets what was kept: the request will not be sent again.
+    /// Forgets the kept bytes, because the request will not be sent again.
     mutating func stopKeeping() {
         guard isWhole else { return }
         bytes.consume(keptByteCount)
@@ -57,13 +57,13 @@ struct BodyStream: ~Copyable {
         keptByteCount = 0
         guard isWhole else { return }
         isWhole = false
-        // What follows only passes through, and needs less room.
+        // The bytes that follow only pass through, and need less room.
         if bytes.isEmpty { bytes.release() }
     }
 }
 
-/// `request_body: stream`: on a route that asks for no proof nothing has to be known of the body
-/// before it goes on.
+/// `request_body: stream`. On a route that asks for no proof, the body can go on before it is
+/// complete.
 extension RequestIntake {
     /// Takes the next bytes of the body.
     func receiveStreamed(_ bytes: Span<UInt8>) -> Refusal? {
@@ -77,7 +77,7 @@ extension RequestIntake {
         return nil
     }
 
-    /// Whether the client has to wait: ``ResponseSink/resumeBody()`` tells when it may go on.
+    /// True if the client has to wait. ``ResponseSink/resumeBody()`` ends the wait.
     func holdsClientBack() -> Bool {
         let isTooMuch =
             isStreaming
@@ -88,10 +88,10 @@ extension RequestIntake {
         return true
     }
 
-    /// Gives at most `byteCountMax` bytes that may go to `use`, which takes them all; a client that
-    /// had to wait then goes on before this returns, and may have ended the exchange.
+    /// Gives the bytes that may go, at most `byteCountMax`, to `use`, which takes them all. A
+    /// client that had to wait then goes on before this returns, and may have ended the exchange.
     ///
-    /// - Returns: how many those were.
+    /// - Returns: how many bytes `use` got.
     @discardableResult
     func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int {
         let waitingByteCount = bodyStream.waitingByteCount
@@ -100,25 +100,26 @@ extension RequestIntake {
         swap(&stream, &bodyStream)
         stream.take(count, keepingAtMost: bodyMemoryByteCountMax, use)
         swap(&stream, &bodyStream)
-        // Who has an answer already talks both ways, and may be silent for a while.
+        // A client that already gets its answer talks both ways, and may be silent for a while.
         if count == 0, !isComplete, !exchange.progress.isStarted { forwarder.awaitsClient() }
-        // Last of all: what the client sent meanwhile may end the exchange.
+        // This comes last, because the client's next bytes may end the exchange.
         if bodyStream.waitingByteCount <= Self.resumeByteCount { letClientGoOn() }
         return count
     }
 
-    /// Lets a client go on that had to wait.
+    /// Lets the client send again, if it had to wait.
     func letClientGoOn() {
         guard let since = bodyStream.heldBackSince else { return }
         bodyStream.heldBackSince = nil
-        // The time in which the client had to wait is not its own.
+        // The time that the client had to wait does not count against its pace.
         bodyStartedAt = bodyStartedAt.advanced(
             byNanoseconds: worker.loop.now.nanoseconds(since: since))
         exchange.downstream?.resumeBody()
     }
 
-    /// The last byte of an announced length goes once the body has ended: in HTTP/2 more may come,
-    /// and then nobody may have the request whole (RFC 9113 section 8.1.1).
+    /// How many bytes have to wait for the end of the body: the last one of an announced length. In
+    /// HTTP/2 more bytes may come, and then no upstream may get the request whole (RFC 9113 section
+    /// 8.1.1).
     private func keptBackByteCount(_ waitingByteCount: Int) -> Int {
         guard !isComplete, waitingByteCount > 0, case .length(let length) = head.framing,
             UInt64(bodyStream.byteCount) >= length
@@ -126,15 +127,15 @@ extension RequestIntake {
         return 1
     }
 
-    /// What came after the head, held or not.
+    /// How many bytes came after the head, whether or not they were held.
     var receivedByteCount: Int {
         body.byteCount + bodyStream.byteCount + forwarder.tunnel.byteCount
     }
 
-    /// Whether the request can be sent once more: the gateway has every byte that came of it.
+    /// True if the request can be sent again, because the gateway has every byte that came.
     var isWholeAtHand: Bool { !isStreaming || bodyStream.isWhole }
 
-    /// Whether it is known that the gateway will keep the whole body, however much of it goes on.
+    /// True if the gateway is sure to keep the whole body, however much of it has gone on.
     var willBeWhole: Bool {
         guard isStreaming else { return true }
         var byteCount = UInt64(bodyStream.byteCount)
@@ -145,17 +146,17 @@ extension RequestIntake {
         return bodyStream.isWhole && byteCount <= UInt64(bodyMemoryByteCountMax)
     }
 
-    /// The bytes of the body that may be held in memory.
+    /// How many bytes of the body may be held in memory.
     var bodyMemoryByteCountMax: Int {
         match.handling?.bodyMemoryByteCountMax ?? site.settings.limits.bodyMemoryByteCountMax
     }
 
-    /// A client goes on when no more than this waits for the upstream.
+    /// A client that had to wait goes on once no more than this waits for the upstream.
     private static let resumeByteCount = 16 * 1024
 
-    /// How long the client may take for more of the body: by the longest pause, and by the pace of
-    /// all of it. Nil where nothing has to come: who talks both ways may be silent for a while, and
-    /// the upstream's time-outs bound that.
+    /// How long the client may take for more of the body, by the longest pause and by the pace of
+    /// the whole body. Nil if no byte has to come: a client that talks both ways may be silent for
+    /// a while, and the upstream's time-outs bound that.
     var bodyPatience: UInt64? {
         let pause = match.handling?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
         if bodyStream.isClientHeldBack || (isStreaming && exchange.progress.isStarted) {
@@ -166,8 +167,8 @@ extension RequestIntake {
         return min(pause, latest.nanoseconds(since: worker.loop.now))
     }
 
-    /// Since when the pace counts, but for the grace. Of a stream whose route grants longer pauses
-    /// the grace is as long as these: calls that may be silent until they are answered.
+    /// When the pace begins to count, apart from the grace. If the route of a stream allows longer
+    /// pauses, the grace is as long as they are, for calls that are silent until they are answered.
     private var paceStart: MonotonicInstant {
         let grace = worker.site.bodyPace.grace
         guard isStreaming, let own = match.handling?.requestBodyNanoseconds, own > grace

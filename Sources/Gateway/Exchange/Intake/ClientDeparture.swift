@@ -1,22 +1,21 @@
 import Policy
 import TLS
 
-/// What becomes of a request whose client sends no more while it waits for the answer: a client
-/// that has left, or one that has only closed its sending side. A reset leaves no doubt, and ends
-/// every request.
+/// The end of a client's sending side while its request waits for the answer. The client has left,
+/// or has only closed that side. A reset leaves no doubt, and ends every request.
 extension RequestIntake {
-    /// True if the request ends with its client's sending side (`on_client_close: cancel`). Tunnels
-    /// go on until both sides have ended, and what operators asked for is done.
+    /// True if the request ends when its client's sending side does (`on_client_close: cancel`). A
+    /// tunnel goes on until both sides have ended, and an operator's request is completed.
     var endsWithClient: Bool {
         guard !forwarder.tunnel.isOpen, !client.listener.isAdmin else { return false }
         return match.handling?.onClientClose == .cancel
     }
 
-    /// Whether the client has left, as the kernel has it: also if nothing is read, and bytes lie
-    /// before the end.
+    /// True if the kernel knows that the client has left. It tells this even while the gateway does
+    /// not read, and unread bytes lie before the end.
     func isLeft(by transport: Transport) -> Bool {
         if transport.isGone { return true }
-        // A head that is not whole asks for nothing, and answers may wait before it.
+        // An incomplete head asks for nothing, and earlier answers may still wait to be written.
         return exchange.number != 0 && exchange.phase != .readHead && endsWithClient
             && transport.hasPeerEnded
     }

@@ -2,11 +2,11 @@ import Bytes
 import HTTP
 import Judgement
 
-/// `Max-Forwards` (RFC 9110 section 7.6.2), by which a client asks the hops on the way about
-/// themselves. It means something for OPTIONS, and for TRACE, which is refused.
+/// `Max-Forwards` (RFC 9110 section 7.6.2), with which a client asks the hops on the way about
+/// themselves. It applies to OPTIONS, and to TRACE, which the gateway refuses.
 extension RequestIntake {
-    /// How many further hops an OPTIONS request may take, nil where it does not say. Refuses what
-    /// is no number, or is there twice: two hops could read it differently.
+    /// How many further hops an OPTIONS request may take; nil if it has no limit. Throws if the
+    /// value is not a number or comes twice, because two hops could read it differently.
     func forwardsAllowed() throws(Refusal) -> UInt64? {
         let bytes = headBytes.span
         var allowed: UInt64?

@@ -9,8 +9,8 @@ import Settings
 import Telemetry
 
 extension RequestIntake {
-    /// Waits for the whole body; its digest is known when this stage ends. A body that goes on as
-    /// it comes has none.
+    /// Waits for the whole body. Its digest is known when this stage ends; a streamed body has
+    /// none.
     func digestBody() throws(Refusal) -> Step {
         guard !isStreaming else { return .next }
         guard isComplete else {
@@ -23,8 +23,8 @@ extension RequestIntake {
         return .next
     }
 
-    /// Takes the next bytes of the body, already without its framing. The caller refuses: it still
-    /// holds a view into its input here.
+    /// Takes the next bytes of the body, without their framing. It returns a refusal for the caller
+    /// to carry out, since the caller still holds a view into its input.
     func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
         if isStreaming { return receiveStreamed(bytes) }
         if exchange.phase == .readHead { return checkCall.receiveQuestion(bytes) }
@@ -47,7 +47,7 @@ extension RequestIntake {
         return nil
     }
 
-    /// The longest body this request may have.
+    /// The longest body that this request may have, in bytes.
     var bodyByteCountMax: Int {
         if match.endpoint == .attestFailure { return FailureReport.byteCountMax }
         if match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
@@ -59,8 +59,8 @@ extension RequestIntake {
         return site.settings.routes[routeIndex].bodyByteCountMax
     }
 
-    /// The bytes of a held body that stay in memory: all of a body that the gateway reads itself,
-    /// because such a body is short.
+    /// How many bytes of a held body stay in memory. A body that the gateway reads itself is short,
+    /// and stays there whole.
     private var heldMemoryByteCountMax: Int {
         match.routeIndex == nil ? .max : bodyMemoryByteCountMax
     }
@@ -98,7 +98,7 @@ extension RequestIntake {
     }
 
     func bodyFileFailed(_ error: IOError) {
-        // Nothing of the upstream's is known to be wrong: it is told nothing but that this ends.
+        // The upstream is not at fault, so it learns only that the request ends.
         guard exchange.number != 0, exchange.phase != .recordAccess else { return }
         exchange.refuse(refusal(of: error))
     }

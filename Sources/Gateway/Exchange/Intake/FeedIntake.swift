@@ -4,18 +4,18 @@ import EventLoop
 import HTTP
 import JSON
 
-/// What the client's connection, and other parts, give the intake.
+/// The calls by which the client's connection and other parts give the intake its bytes and facts.
 extension RequestIntake {
-    /// Keeps the bytes of a head that ``head`` has been parsed from.
+    /// Keeps the bytes of the head that was parsed into ``head``.
     func keepHead(_ bytes: Span<UInt8>) {
         headStorage.replaceAll(with: bytes)
         completeTarget()
     }
 
-    /// Writes out what the head leaves to be understood of its target.
+    /// Gives a target such as `http://a?q` the path that it stands for.
     func completeTarget() { head.completeTarget(in: &headStorage) }
 
-    /// Keeps the bytes of a head that is yet to be parsed, in place of any other.
+    /// Replaces the head's bytes by `bytes`, which are not parsed yet.
     func replaceHead(with bytes: [UInt8]) {
         headStorage = bytes
         head.reset()
@@ -24,24 +24,24 @@ extension RequestIntake {
     /// Exchanges the held body for `other`.
     func swapBody(_ other: inout HeldBody) { swap(&body, &other) }
 
-    /// The body begins, or there is none.
+    /// Notes when the body began, or that there is none.
     func beginBody(at start: MonotonicInstant, isComplete: Bool) {
         bodyStartedAt = start
         self.isComplete = isComplete
     }
 
-    /// Has the digest of the body found out while it comes, and what `scan` looks for.
+    /// Has the body hashed while it comes, and searched by `scan`.
     func expectDigest(scanning scan: JSONScanner? = nil) {
         hash = SHA256Stream()
         self.scan = scan
     }
 
-    /// Takes a proxy's word for the digest of a body that it does not show.
+    /// Takes the digest of a body that a proxy does not show, as the proxy states it.
     func take(_ digest: Bytes32) { self.digest = digest }
 
-    /// The request will not be sent again: what was kept of a streamed body for that goes.
+    /// Forgets the kept bytes of a streamed body, because the request will not be sent again.
     func stopKeeping() { if isStreaming { bodyStream.stopKeeping() } }
 
-    /// The request is sent again, from the first byte of its body.
+    /// Starts the body again from its first byte, because the request is sent again.
     func rewind() { if isStreaming { bodyStream.rewind() } }
 }

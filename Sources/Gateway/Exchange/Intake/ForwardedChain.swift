@@ -2,21 +2,21 @@ import Bytes
 import EventLoop
 import HTTP
 
-/// Follows the addresses that proxies have added to a request back to the first one that no trusted
-/// proxy stands behind.
+/// Follows the addresses that proxies have added to a request, back to the first one that is not a
+/// trusted proxy's.
 struct ForwardedChain {
-    /// The farthest that could be believed so far.
+    /// The farthest address that is believed so far.
     private(set) var client: SocketAddress
     private var hopCount = 0
-    /// Nobody has so many proxies; what is behind them is not looked at.
+    /// More proxies than any real chain has. Addresses behind them are not read.
     private static let hopCountMax = 32
 
     /// `peer` is trusted.
     init(peer: SocketAddress) { client = peer }
 
-    /// Goes back through the value of one `X-Forwarded-For`, from right to left. False where the
-    /// chain ends: at an address that is not trusted, or at a word that is no address, before which
-    /// anything may stand.
+    /// Follows one `X-Forwarded-For` from right to left. False if the chain ends there: at an
+    /// address that is not trusted, or at a word that is not an address, before which a client may
+    /// have written anything.
     mutating func follow(xForwardedFor value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
         var end = value.count
         while true {
@@ -29,7 +29,7 @@ struct ForwardedChain {
         }
     }
 
-    /// Follows one `Forwarded` likewise. A hidden name (`unknown`, `_a`) is no address.
+    /// Follows one `Forwarded` in the same way. A hidden name (`unknown`, `_a`) is not an address.
     mutating func follow(forwarded value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
         guard let nodes = ForwardedNodes.parse(value.array) else { return false }
         for node in nodes.reversed() {
@@ -51,7 +51,8 @@ struct ForwardedChain {
         return text
     }
 
-    /// An address with or without a port, which some proxies add; IPv6 with or without brackets.
+    /// Reads an address with or without the port that some proxies add; IPv6 with or without
+    /// brackets.
     static func address(_ text: ArraySlice<UInt8>) -> SocketAddress? {
         if let bytes = IPAddress.bytes(text) { return unmapped(bytes) }
         if text.first == 0x5B {
@@ -64,7 +65,7 @@ struct ForwardedChain {
         return IPAddress.ipv4(text[..<colon]).flatMap(unmapped)
     }
 
-    /// A node (RFC 7239 section 6): IPv6 in brackets only, and the port may be hidden too.
+    /// Reads a node (RFC 7239 section 6): IPv6 only in brackets, and the port may be hidden.
     private static func nodeAddress(_ node: [UInt8]) -> SocketAddress? {
         let end = node.first == 0x5B ? node.firstIndex(of: 0x5D) : nil
         let colon = node[(end ?? 0)...].firstIndex(of: 0x3A)
@@ -85,7 +86,7 @@ struct ForwardedChain {
             && text.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
     }
 
-    /// `::ffff:192.0.2.1` is 192.0.2.1 to rules and limits.
+    /// Reads `::ffff:192.0.2.1` as 192.0.2.1, as rules and limits do.
     private static func unmapped(_ bytes: [UInt8]) -> SocketAddress? {
         let prefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
         let isMapped = bytes.count == 16 && bytes.starts(with: prefix)
@@ -96,17 +97,17 @@ struct ForwardedChain {
 /// The client that a request comes from, as far as trusted proxies are believed.
 struct ClientOrigin: Equatable {
     let address: SocketAddress
-    /// False where they contradict each other: `address` is the last that is beyond doubt.
+    /// False if the proxies contradict each other. Then `address` is the last one beyond doubt.
     let isCertain: Bool
 }
 
 extension ClientOrigin {
-    /// The last address in `X-Forwarded-For` or `Forwarded` that is not a trusted proxy's own (as
-    /// nginx has it, `real_ip_recursive`). `peer` is trusted.
+    /// Finds the last address in `X-Forwarded-For` or `Forwarded` that is not a trusted proxy's, as
+    /// nginx's `real_ip_recursive` does. `peer` is trusted.
     ///
-    /// A proxy that writes one of the two lets the other pass as a client sent it. Nobody can tell
-    /// here which it writes: so where both are there and name two clients neither is believed, and
-    /// the peer is all that is known.
+    /// A proxy that writes one of the two passes the other on as the client sent it, and the
+    /// gateway cannot tell which one the proxy writes. If both are there and name different
+    /// clients, neither is believed, and the client is the peer.
     init(
         _ fields: [FieldRange], in bytes: Span<UInt8>, from peer: SocketAddress,
         over listener: ListenerContext
@@ -137,8 +138,8 @@ extension ClientOrigin {
 }
 
 extension RequestIntake {
-    /// The client that the request comes from; nil without a peer. It is read once a request: what
-    /// proxies write can be long.
+    /// The client that the request comes from; nil without a peer. It is read once per request,
+    /// because the fields that proxies write can be long.
     var origin: ClientOrigin? {
         if let knownOrigin = client.knownOrigin { return knownOrigin }
         let origin = readOrigin()
@@ -149,13 +150,13 @@ extension RequestIntake {
     private func readOrigin() -> ClientOrigin? {
         guard let peer = client.peer else { return nil }
         guard client.isPeerTrusted else { return ClientOrigin(address: peer, isCertain: true) }
-        // What is no head says nothing of anybody.
+        // Without a head, no field names the client.
         guard !headBytes.isEmpty else { return ClientOrigin(address: peer, isCertain: false) }
         return ClientOrigin(
             head.fields, in: headBytes.span, from: peer, over: client.listener)
     }
 
-    /// Its text, for what operators write into headers and answers.
+    /// Appends the client's address, for the headers and answers that operators write.
     func appendClientAddress(to output: inout ByteBuffer) {
         if client.isPeerTrusted || client.isOriginSaid, let origin {
             origin.address.appendIP(to: &output)

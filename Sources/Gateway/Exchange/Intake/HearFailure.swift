@@ -4,12 +4,12 @@ import Judgement
 import Telemetry
 
 extension RequestIntake {
-    /// Counts what the request says of a failure in its app. The request itself goes on as if it
-    /// had said nothing.
+    /// Counts the failure that the app reports in a header. The request itself goes on as without
+    /// it.
     func hear(_ report: Range32) {
         guard !adminDesk.isAsked else { return }
         let read = try? FailureReport(header: headBytes.span.extracting(report))
-        // Whoever reports too often has other business here as well.
+        // A request goes on even if its address has sent too many reports.
         try? limiter.count(read ?? .unreadable)
     }
 }

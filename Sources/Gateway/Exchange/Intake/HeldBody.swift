@@ -2,26 +2,27 @@ import Bytes
 import EventLoop
 import TLS
 
-/// A request body held back until it is verified: in memory first, then in an unlinked file.
+/// A request body that is held back until the request is verified: first in memory, then in an
+/// unlinked file.
 ///
-/// However small the pieces in which it comes, the file is written in large ones.
+/// The file is written in large pieces, however small the pieces are in which the body comes.
 struct HeldBody: ~Copyable {
     /// The body, if it is in memory.
     private var memory = ByteBuffer()
     /// Lends memory to larger bodies.
     private let storage: StoragePool?
-    /// Makes files for those that memory is not for.
+    /// Makes the files for bodies that are too large for memory.
     private let files: BodyFiles?
     private var file: BodyFile?
     private(set) var isInMemory = true
     private(set) var byteCount = 0
 
-    /// Storage that is kept for the next body.
+    /// The bytes of storage that are kept for the next body.
     static let keptByteCountMax = 8 * 1024
-    /// What comes in pieces of this size at most takes no more memory than it needs.
+    /// A body whose first piece is no larger than this takes no more memory than it needs.
     private static let ownByteCountMax = 4 * 1024
 
-    /// Without `files` it stays in memory.
+    /// Without `files`, the body stays in memory.
     init(storage: StoragePool? = nil, files: BodyFiles? = nil) {
         self.storage = storage
         self.files = files
@@ -31,8 +32,8 @@ struct HeldBody: ~Copyable {
 
     var memoryCapacity: Int { memory.capacity }
 
-    /// Keeps `bytes`; beyond `memoryByteCountMax` they go to a file in `directory`, each of whose
-    /// jobs may take `patience` nanoseconds.
+    /// Keeps `bytes`. Beyond `memoryByteCountMax` the body goes to a file in `directory`, each of
+    /// whose jobs may take `patience` nanoseconds.
     mutating func append(
         _ bytes: Span<UInt8>, memoryByteCountMax: Int, directory: String = "",
         patience: UInt64 = 0
@@ -55,35 +56,35 @@ struct HeldBody: ~Copyable {
         byteCount += bytes.count
     }
 
-    /// Whether so much waits to be written that the client has to.
+    /// True if so many bytes wait to be written that the client has to wait.
     var isBehind: Bool { file?.isBehind == true }
 
-    /// Whether the body, of which no more comes, is where it will be read from. Otherwise the owner
-    /// is told when it is.
+    /// Ends the body. True if it is where it will be read from; otherwise the owner is told once it
+    /// is.
     func end() -> Bool { file?.end() ?? true }
 
-    /// Tells `owner` from now on how the file fares.
+    /// Has `owner` told about the file from now on.
     func tell(_ owner: any HeldBodyOwner) { file?.owner = owner }
 
-    /// Gives the body to `use` where it is held in memory.
+    /// Gives the body to `use` if it is held in memory.
     borrowing func withMemory<Result, Failure: Error>(
         _ use: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try use(memory.readable)
     }
 
-    /// How many bytes of a body that is not in memory can be had from `offset` on without a wait.
-    /// If there are none, the owner is told when there are.
+    /// How many bytes of a body in a file can be read from `offset` without a wait. If there are
+    /// none, the owner is told once there are.
     func bytesAtHand(from offset: Int) -> Int { file?.bytesAtHand(from: offset) ?? 0 }
 
-    /// Appends up to `atMost` bytes from `offset` on, which are at hand, to `buffer`.
+    /// Appends up to `atMost` bytes from `offset` to `buffer`. They have to be at hand.
     func read(at offset: Int, into buffer: inout ByteBuffer, atMost: Int) throws(IOError) -> Int {
         try file?.read(at: offset, into: &buffer, atMost: atMost) ?? 0
     }
 
-    /// Sends up to `byteCountMax` bytes from `offset` on, which are at hand, straight out of the
-    /// file. Nil where they cannot go so, and have to be read: in memory, for TLS, or after a
-    /// failure, which reading and writing them tells.
+    /// Sends up to `byteCountMax` bytes at hand from `offset`, straight out of the file. Nil if
+    /// they have to be read and written instead: from memory, with TLS, or after a failure, which
+    /// reading and writing then report.
     borrowing func send(
         from offset: Int, to transport: Transport, atMost byteCountMax: Int
     ) -> WriteOutcome? {

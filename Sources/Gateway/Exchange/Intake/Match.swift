@@ -1,7 +1,7 @@
 import HTTP
 import Settings
 
-/// Where a request belongs.
+/// The route or endpoint that a request belongs to; neither before it was matched.
 struct Match {
     var routeIndex: Int?
     var handling: RouteHandling?

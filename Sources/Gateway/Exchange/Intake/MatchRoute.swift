@@ -14,7 +14,7 @@ extension RequestIntake {
         case .asterisk where checkCall.question != nil:
             throw Refusal(
                 .notFound, .checkOwn,
-                explanation: "OPTIONS * is about the server that gets it, which no route is for.")
+                explanation: "OPTIONS * asks about the server itself, so it belongs to no route.")
         case .asterisk:
             // OPTIONS * is about the gateway itself (RFC 9110 section 9.3.7).
             return exchange.answer(LocalResponse(status: 200))
@@ -53,7 +53,7 @@ extension RequestIntake {
         return .next
     }
 
-    /// What the gateway answers itself; nil for a request that belongs to a route.
+    /// Answers what the gateway answers itself. Nil for a request that belongs to a route.
     private func answerOwn(path: Span<UInt8>) throws(Refusal) -> Step? {
         if client.listener.isAdmin { return try adminDesk.answerAdmin(path: path) }
         if let redirect = client.listener.redirect,
@@ -62,7 +62,7 @@ extension RequestIntake {
             return exchange.answer(rewriter.redirecting(redirect.redirect))
         }
         guard let endpoint = site.endpoints.paths.endpoint(at: path) else {
-            // Here a proxy asks about requests; they do not come themselves.
+            // On a listener for questions, requests themselves are refused.
             guard client.listener.settings.check == nil || checkCall.question != nil else {
                 throw Refusal(.notFound, .checkPath)
             }
@@ -82,7 +82,7 @@ extension RequestIntake {
         return .next
     }
 
-    /// Host and headers, where a route looks at them.
+    /// The host and headers, if a route looks at them.
     private func traits(for routes: RouteTable) -> RequestTraits {
         let bytes = headBytes.span
         return routes.traits(
@@ -107,13 +107,13 @@ extension RequestIntake {
         if let nanoseconds = handling.requestNanoseconds {
             exchange.changeRequestDeadline(nanoseconds)
         }
-        // Of a body that is announced as empty only its end can come, and it is awaited: in HTTP/2
-        // more may come, and then the upstream must not have the request.
+        // A body that is announced as empty is held until it has ended. In HTTP/2 more bytes may
+        // come, and then the upstream must not get the request.
         isStreaming =
             handling.streamsBody && !isQuestion && head.framing != .none
             && head.framing != .length(0)
         guard handling.cutsTarget else { return }
-        // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
+        // If a slash may be spelled in other ways, the end of the prefix is uncertain.
         guard spellings.isSubset(of: [.pathParameters, .encodedControl]) else {
             throw Refusal(.badRequest, .httpFault(.pathAmbiguous))
         }

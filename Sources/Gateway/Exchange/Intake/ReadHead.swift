@@ -4,8 +4,9 @@ import Judgement
 import Settings
 
 extension RequestIntake {
-    /// The head is complete and well-formed: the connection's codec saw to that. What is left is
-    /// what concerns the exchange: the id by which a proxy before this one knows it.
+    /// Prepares the exchange for its head, which the connection's codec found complete and
+    /// well-formed. Reads a trusted peer's request id, and refuses what needs no more than the head
+    /// to be refused.
     func readHead() throws(Refusal) -> Step {
         let dialect = client.listener.settings.check?.dialect
         if dialect == .json, try !checkCall.readWrittenQuestion() { return .wait }
@@ -18,8 +19,8 @@ extension RequestIntake {
         return .next
     }
 
-    /// Refuses what is no head, or not one of a request. It counts as any other: who sends nothing
-    /// else is limited too.
+    /// Refuses bytes that are not the head of a request. They count against the listener's rate
+    /// limit as a request does, so that a client that sends nothing else is limited too.
     func refuseHead(_ refusal: Refusal) {
         do throws(Refusal) {
             try limiter.limitListenerRate()
@@ -29,7 +30,8 @@ extension RequestIntake {
         }
     }
 
-    /// The one `X-Request-Id` of a trusted peer, where logs, headers and JSON can hold it as it is.
+    /// The `X-Request-Id` of a trusted peer; nil unless there is one, which logs, headers and JSON
+    /// can hold as it is.
     func usableRequestID() -> Range32? {
         var found: Range32?
         for field in head.fields where field.known == .xRequestID {
@@ -48,6 +50,6 @@ extension RequestIntake {
         return found
     }
 
-    /// UUIDs have 36, trace ids of the known systems at most 100.
+    /// UUIDs have 36 bytes, and the trace ids of known systems at most 100.
     private static let requestIDByteCountMax = 128
 }

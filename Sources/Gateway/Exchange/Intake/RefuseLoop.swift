@@ -3,7 +3,8 @@ import Judgement
 import Policy
 
 extension RequestIntake {
-    /// A request that has been here already would come again and again.
+    /// Refuses a request that has passed this gateway before, because it would come again and
+    /// again.
     func refuseLoop() throws(Refusal) {
         guard head.has(.via) else { return }
         let bytes = headBytes.span

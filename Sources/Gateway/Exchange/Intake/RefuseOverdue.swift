@@ -2,8 +2,8 @@ import EventLoop
 import Judgement
 import Settings
 
-/// A request that comes while the worker cannot keep up: nothing is spent on one that has waited
-/// too long, or whose client has left meanwhile.
+/// Requests that arrive while the worker cannot keep up. The worker spends nothing on one that has
+/// waited too long, or whose client has left meanwhile.
 extension RequestIntake {
     /// Refuses a request that has waited for longer than `timeouts.backlog`.
     func refuseOverdue() throws(Refusal) {
@@ -16,9 +16,9 @@ extension RequestIntake {
         throw refusal
     }
 
-    /// Ends the exchange if its client has left while the request waited (``isLeft(by:)``); true
-    /// then. Others are not looked at: that costs a system call, and their connections tell in the
-    /// next turn.
+    /// Ends the exchange if its client left while the request waited (``isLeft(by:)``), and returns
+    /// true then. Only requests that waited are checked, because the check costs a system call. The
+    /// connections of other clients report the end in the next turn of the loop.
     func endIfClientLeft() -> Bool {
         guard exchange.arrival.mayBeLeft, let downstream = exchange.downstream,
             let transport = downstream.transport,

@@ -4,15 +4,16 @@ import EventLoop
 import HTTP
 import JSON
 
-/// The request as it comes: its head, the route that it belongs to, and its body with the digest.
+/// Takes in the request: its head, the route that it belongs to, and its body with the digest.
 ///
-/// It may change nothing but what it has read, and waits for nothing but bytes of the client.
+/// It may change only its record of the request. It waits for the client's bytes and for the file
+/// of a held body, and for no store or upstream.
 struct RequestIntake: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.intakeState }
 
-    /// Where the head is kept, for whoever writes it.
+    /// The bytes of the head as received.
     @inline(__always) var headStorage: [UInt8] {
         _read { yield state.headStorage }
         nonmutating _modify { yield &state.headStorage }
@@ -23,13 +24,13 @@ struct RequestIntake: ExchangePart {
         nonmutating _modify { yield &state.head }
     }
 
-    /// The normal form of the path, if it came in another.
+    /// The normal form of the path, if the path came in another.
     @inline(__always) var normalPath: [UInt8] {
         _read { yield state.normalPath }
         nonmutating _modify { yield &state.normalPath }
     }
 
-    /// Where the request belongs.
+    /// The route or endpoint that the request belongs to.
     @inline(__always) var match: Match {
         _read { yield state.match }
         nonmutating _modify { yield &state.match }
@@ -47,25 +48,25 @@ struct RequestIntake: ExchangePart {
         nonmutating _modify { yield &state.bodyStream }
     }
 
-    /// The digest while the body comes.
+    /// The hash of the body so far; nil if no proof needs it.
     @inline(__always) var hash: SHA256Stream? {
         _read { yield state.hash }
         nonmutating _modify { yield &state.hash }
     }
 
-    /// Finds the client data in the body, in the `body` shape.
+    /// The search for client data in the body; nil unless the route has the `body` shape.
     @inline(__always) var scan: JSONScanner? {
         _read { yield state.scan }
         nonmutating _modify { yield &state.scan }
     }
 
-    /// The SHA-256 of the body, once that is complete and a proof needs it.
+    /// The SHA-256 of the body, once the body is complete and if a proof needs it.
     @inline(__always) var digest: Bytes32 {
         _read { yield state.digest }
         nonmutating _modify { yield &state.digest }
     }
 
-    /// Whether the body has ended.
+    /// True once the body has ended.
     @inline(__always) var isComplete: Bool {
         _read { yield state.isComplete }
         nonmutating _modify { yield &state.isComplete }
@@ -83,13 +84,13 @@ struct RequestIntake: ExchangePart {
         nonmutating _modify { yield &state.trailers }
     }
 
-    /// Whether the body goes on as it comes.
+    /// True if the body goes on as it comes.
     @inline(__always) var isStreaming: Bool {
         _read { yield state.isStreaming }
         nonmutating _modify { yield &state.isStreaming }
     }
 
-    /// What is known of the request.
+    /// The intake's record of the request.
     final class State {
         fileprivate(set) var headStorage: [UInt8] = []
         fileprivate(set) var head: RequestHead = RequestHead()
@@ -123,7 +124,7 @@ struct RequestIntake: ExchangePart {
             match = Match()
         }
 
-        /// Memory and files of the body go back, and their share of what bodies may have.
+        /// Gives back the body's memory and files, and their share of the process's limits.
         func resetBody() {
             body.reset()
             if isStreaming || bodyStream.isClientHeldBack { bodyStream = BodyStream() }

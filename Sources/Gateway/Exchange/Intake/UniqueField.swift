@@ -1,7 +1,7 @@
 import HTTP
 
 extension RequestIntake {
-    /// What a header that must not be repeated holds.
+    /// The value of a header that must not be repeated.
     enum UniqueField {
         case absent
         case value(Range32)
@@ -10,7 +10,7 @@ extension RequestIntake {
         var isAbsent: Bool { if case .absent = self { true } else { false } }
     }
 
-    /// Looks for the one field whose name is in `names`.
+    /// Finds the only field whose name is in `names`.
     func uniqueField(_ names: FieldNameSet) -> UniqueField {
         var found = UniqueField.absent
         let bytes = headBytes.span

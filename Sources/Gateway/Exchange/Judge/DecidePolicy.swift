@@ -8,11 +8,11 @@ import Settings
 import Telemetry
 
 extension Judge {
-    /// Decides what the route demands, and refuses what needs no body to be refused.
+    /// Decides what the route demands, and refuses what can be refused before the body is read.
     func decidePolicy() throws(Refusal) -> Step {
         if let report = head.failureReport, match.endpoint != .attestFailure { intake.hear(report) }
         try limiter.limitRate()
-        // A route that answers whatever comes need not read the body.
+        // A route with an answer of its own need not read the body.
         if policy.mode == .off, checkCall.question == nil, let step = rewriter.answerRoute() {
             return step
         }
@@ -32,7 +32,8 @@ extension Judge {
             judgement.pass()
             return .next
         }
-        // A bare request is refused before its body is read: an upload costs a stranger's time.
+        // A request without a proof is refused before its body is read, so that a stranger cannot
+        // make the gateway take an upload.
         prover.readAnnouncement()
         guard let kind = prover.proofFacts.kind else {
             try refuseOrObserve(prover.missingProof)
@@ -43,7 +44,7 @@ extension Judge {
         return .next
     }
 
-    /// Gets ready for the body: its digest, and in the `body` shape what is to be found in it.
+    /// Prepares for the body: its digest and, in the `body` shape, the search for client data.
     private func expectClientData() throws(Refusal) {
         guard policy.clientData == .body else {
             return intake.expectDigest()

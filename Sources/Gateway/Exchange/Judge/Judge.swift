@@ -1,33 +1,34 @@
 import Judgement
 
-/// Carries out what the ``Judgement`` asks for, which itself asks no one: policy, cohorts and
-/// signals.
+/// Carries out what the ``Judgement`` asks for: policy, cohorts and signals. The judgement itself
+/// asks no store.
 ///
-/// It may change the judgement and the verdict, and the tallies of signals.
+/// It may change the judgement, the verdict and the hashes that its key's use is counted by, and it
+/// counts for the tallies of signals.
 struct Judge: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.judgeState }
 
-    /// What is decided about the request, so far.
+    /// The decision about the request so far.
     @inline(__always) var judgement: Judgement {
         _read { yield state.judgement }
         nonmutating _modify { yield &state.judgement }
     }
 
-    /// What was decided, once that is settled.
+    /// The decision once it is settled; nil until then.
     @inline(__always) var verdict: Verdict? {
         _read { yield state.verdict }
         nonmutating _modify { yield &state.verdict }
     }
 
-    /// What the use of the key is counted by, once that was asked for.
+    /// The hashes by which the key's use is counted; nil until they are first needed.
     @inline(__always) var keyUseMarks: KeyUseMarks? {
         _read { yield state.keyUseMarks }
         nonmutating _modify { yield &state.keyUseMarks }
     }
 
-    /// What is decided.
+    /// The decision about the request.
     final class State {
         fileprivate(set) var judgement: Judgement = Judgement()
         fileprivate(set) var verdict: Verdict? = nil

@@ -5,12 +5,12 @@ import HTTP
 import Judgement
 import KeyStore
 
-/// What tells a device that signs for many: users, addresses and networks of its key's requests,
-/// and signatures that went elsewhere.
+/// The signs of a device that signs for many: the users, addresses and networks in its key's
+/// requests, and the signatures that this gateway never received.
 ///
-/// Only what was accepted counts, so that nobody who sends a captured request again can raise
-/// anything against its key, and what is refused changes nothing. The request itself is judged as
-/// if it counted already.
+/// Only accepted requests count. A sender of a captured request therefore cannot raise a signal
+/// against its key, and a refused request changes nothing. The request itself is judged as if it
+/// had been counted already.
 extension Judge {
     func judgeKeyUse(of keyID: KeyID, _ rules: SiteSignals, _ facts: inout SignalFacts) {
         let marks = findKeyUseMarks(rules)
@@ -35,7 +35,7 @@ extension Judge {
         facts.found(count, by: rule.rule)
     }
 
-    /// The request was accepted.
+    /// Counts an accepted request.
     func countKeyUse() {
         guard let rules = site.signals, let keyID = exchange.provenKeyID else { return }
         let marks = findKeyUseMarks(rules)
@@ -54,7 +54,7 @@ extension Judge {
         }
     }
 
-    /// The upstream has named the user of a request that was accepted.
+    /// Counts the user whom the upstream has named for an accepted request.
     func countKeyUser(_ user: UserPseudonym, of keyID: KeyID, _ rules: SiteSignals) {
         guard let rule = rules.keyUsers, case .user = rules.keyUserMark else { return }
         count(user.value.word0, of: keyID, rule)
@@ -68,7 +68,7 @@ extension Judge {
         reportRaised(rule, change, { "\(site.logName(of: keyID)) has \(change.after)" })
     }
 
-    /// Each mark costs a hash or more, so they are found once.
+    /// The hashes to count by. Each costs one hash or more, so they are computed once per request.
     private func findKeyUseMarks(_ rules: SiteSignals) -> KeyUseMarks {
         if let keyUseMarks { return keyUseMarks }
         var marks = KeyUseMarks()
@@ -88,13 +88,13 @@ extension Judge {
         return marks
     }
 
-    // MARK: who the user is
+    // MARK: the user
 
-    /// Values of a field that are hashed one by one. What follows is hashed as one, so that many
-    /// short ones cost no more than their bytes.
+    /// How many values of a field are hashed one by one. The rest is hashed as one value, so that
+    /// many short values cost no more than their bytes.
     private static let valueCountMax = 4
 
-    /// Stands for the user whom the request names; nil if it names nobody, or the upstream is to.
+    /// A hash of the user whom the request names; nil if it names none or the upstream has to.
     private func requestUser(_ rules: SiteSignals) -> UInt64? {
         switch rules.keyUserMark {
         case .user:
@@ -126,7 +126,8 @@ extension Judge {
         }
     }
 
-    /// Adds a value to the hash of those before it: a second one beside the first must not hide it.
+    /// Mixes a value into the hash of those before it, so that a second value cannot hide the
+    /// first.
     private func add(_ value: Span<UInt8>, to hash: inout UInt64?) {
         guard !value.isEmpty else { return }
         hash = KeyHash.mixed(hash ?? 0) ^ site.pseudonyms.pseudonym(ofUser: value).value.word0

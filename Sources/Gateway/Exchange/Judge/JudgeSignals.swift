@@ -6,14 +6,14 @@ import Judgement
 import KeyStore
 import Settings
 
-/// Signals: what the gateway knows of a key, its user and its address beyond the signature. Judged
-/// once the signature has been checked, or strangers could raise them against others.
+/// Signals: what the gateway knows of a key, its user and its address beyond the signature. They
+/// are judged after the signature was checked; otherwise strangers could raise them against others.
 extension Judge {
     /// The network that is counted for the client's address; nil for a unix socket.
     private var countedNetwork: Bytes16? { intake.origin?.address.ipv6Form?.limitedNetwork }
 
-    /// Judges the signals of the proof's key, once it is known whose key it is where a signal asks
-    /// for that.
+    /// Judges the signals of the proof's key. If a signal needs the key's user, it waits for the
+    /// registry.
     func judgeSignals() throws(Refusal) -> Step {
         if let keyID = prover.proofFacts.keyID, let rules = site.signals {
             var keys: UserKeys?
@@ -30,7 +30,7 @@ extension Judge {
         return .next
     }
 
-    /// Refuses what the raised signals say is to be refused.
+    /// Refuses the request if the raised signals demand it.
     private func judgeSignals(
         of keyID: KeyID, _ user: UserKeys?, _ rules: SiteSignals
     ) throws(Refusal) {
@@ -50,24 +50,25 @@ extension Judge {
             facts.found(count(.look, of: .key(keyID), rule).after, by: rule.rule)
         }
         if let bits = prover.known.key?.deviceBits, let rules = rules.deviceBits {
-            // The key itself is one, whenever it was enrolled.
+            // The key is one of them, whenever it was enrolled.
             judge(bits, rules, &facts) { max(1, $0) }
         }
         judgeKeyUse(of: keyID, rules, &facts)
         try judge(facts, isTrial: true) { site.logName(of: keyID) }
     }
 
-    /// Counts the request, which has been accepted, against the limits of what was raised on it.
+    /// Counts the accepted request against the rate limits of the signals that it raised.
     func countRaised() {
         guard let signals = judgement.signals, let rules = site.signals else { return }
         for rule in signals.raised {
             guard let limit = rules.rule(of: rule.signal)?.rateLimit else { continue }
-            // Others may have come first meanwhile; this one has been let in.
+            // Other requests may have used up the limit meanwhile, but this one was accepted.
             try? limiter.take([limit])
         }
     }
 
-    /// What is known of the key's user; nil where it must be asked for.
+    /// The keys of the key's user, or nil inside if the user is unknown. Nil outside if the
+    /// registry must be asked.
     private func userKeys(of keyID: KeyID, _ rules: SiteSignals) -> UserKeys?? {
         guard let known = worker.hub.signals.user(of: keyID, now: worker.signalTime) else {
             return nil
@@ -85,18 +86,18 @@ extension Judge {
         }
     }
 
-    /// A key wants to enrol.
+    /// Judges a request to enrol a key.
     func judgeAttestation() throws(Refusal) {
         guard let rules = site.signals, let rule = rules.addressAttestations,
             let network = countedNetwork
         else { return }
         var facts = SignalFacts()
-        // This one would be one more.
+        // This enrolment would be one more.
         facts.found(count(.look, of: .network(network), rule).after + 1, by: rule.rule)
         try judge(facts) { exchange.peerText }
     }
 
-    /// A key of a device with these bits wants to enrol.
+    /// Judges the enrolment of a key whose device has these bits.
     func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
         guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
         var facts = judgement.signals ?? SignalFacts()
@@ -104,7 +105,7 @@ extension Judge {
         try judge(facts) { exchange.peerText }
     }
 
-    /// `number`: what the keys that were counted are for this one.
+    /// Judges the device's bits. `number` turns the count of enrolled keys into the one to judge.
     private func judge(
         _ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules, _ facts: inout SignalFacts,
         _ number: (Int) -> Int
@@ -115,7 +116,7 @@ extension Judge {
         }
     }
 
-    /// A key was enrolled.
+    /// Counts an enrolled key.
     func countAttestation(_ bits: DeviceBits?) {
         if let bits, let rules = site.signals?.deviceBits { countKey(bits, rules) }
         guard let rule = site.signals?.addressAttestations, let network = countedNetwork else {
@@ -133,7 +134,7 @@ extension Judge {
         }
     }
 
-    /// A counter of the key came again with another challenge.
+    /// Counts a conflict: a counter of the key came again with another challenge.
     func countConflict(of keyID: KeyID) {
         guard let rule = site.signals?.keyConflicts else { return }
         let counts = count(.once, of: .key(keyID), rule)
@@ -144,10 +145,10 @@ extension Judge {
         _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
     ) -> TallyChange { worker.count(event, of: subject, rule, site) }
 
-    /// Has the facts judged, and counts what they raise for the first time.
+    /// Judges the facts, and counts each signal that they raise for the first time.
     ///
-    /// What is refused is not counted, so that it never crosses a bound: the log hears of all that
-    /// it has raised here, and of whom.
+    /// A refused request is not counted, so its signal never crosses a bound. The log therefore
+    /// gets every refusal here, with the names of the signals and the suspect.
     private func judge(
         _ facts: SignalFacts, isTrial: Bool = false, _ suspect: () -> String
     ) throws(Refusal) {
@@ -163,7 +164,7 @@ extension Judge {
         }
     }
 
-    /// Says so once, when the bound is crossed.
+    /// Logs a raised signal once, when its count crosses the bound.
     func reportRaised(
         _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
     ) {
@@ -171,10 +172,9 @@ extension Judge {
         worker.log.event("signal_raised", "\(rule.name): \(text())")
     }
 
-    // MARK: who the user is
+    // MARK: the user
 
-    /// The request was accepted: takes the user's name from it, where a peer's or the client's word
-    /// is taken.
+    /// Notes the user whom an accepted request names, if the rules believe its sender.
     func noteRequestUser() {
         guard let rules = site.signals, let keyID = exchange.provenKeyID,
             let name = requestUserName(rules)
@@ -182,7 +182,7 @@ extension Judge {
         note(headBytes.span.extracting(name), keyID, rules)
     }
 
-    /// The user's name in the request, where a peer's or the client's word is taken.
+    /// The user's name in the request; nil unless the rules believe a trusted peer or the client.
     func requestUserName(_ rules: SiteSignals) -> Range32? {
         guard let names = rules.userHeader else { return nil }
         switch rules.userSource {
@@ -196,14 +196,14 @@ extension Judge {
         return range
     }
 
-    /// The upstream answers, and says who the user is.
+    /// Notes the user whom the upstream's answer names.
     func noteResponseUser(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
         guard let rules = site.signals, rules.userSource == .response,
             let names = rules.userHeader, let keyID = exchange.provenKeyID
         else { return }
         var found: Range32?
         for field in response.fields where names.contains(bytes.extracting(field.name)) {
-            // Two names are none.
+            // Two names count as none.
             guard found == nil else { return }
             found = field.value
         }
@@ -218,11 +218,11 @@ extension Judge {
         worker.note(user, of: keyID, rules)
     }
 
-    /// Longer than any account's number, name or address of mail.
+    /// No account's number, name or mail address is longer.
     static let userNameByteCountMax = 512
 
-    /// The registry's answer to ``Worker/lookUpUser(for:_:)``, or none in time. A store that does
-    /// not answer leaves the user unknown: signals are not what routes depend on.
+    /// Continues with the registry's answer to ``Worker/lookUpUser(for:_:)``, or without one after
+    /// the time-out. Then the user stays unknown, because no route depends on signals.
     func userWasLookedUp() {
         exchange.resume { () throws(Refusal) in
             try prover.satisfyJudgement { () throws(Refusal) in

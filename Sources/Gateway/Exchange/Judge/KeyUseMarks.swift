@@ -1,4 +1,4 @@
-/// What stands for a request's user, address and network, as far as they are counted.
+/// Hashes of a request's user, address and network; nil for each that is not counted.
 struct KeyUseMarks {
     var user: UInt64?
     var address: UInt64?

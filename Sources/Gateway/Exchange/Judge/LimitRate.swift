@@ -7,12 +7,12 @@ import Settings
 import Telemetry
 
 extension RequestLimiter {
-    /// Counts the exchange against its listener's limits, before anything else is looked at.
+    /// Counts the request against its listener's limits before any other check.
     func limitListenerRate() throws(Refusal) {
         if !client.listener.rateLimits.isEmpty { try take(client.listener.rateLimits) }
     }
 
-    /// Counts it against those of its route or endpoint, before its body is read.
+    /// Counts the request against the limits of its route or endpoint before its body is read.
     func limitRate() throws(Refusal) {
         switch match.endpoint {
         case .attestChallenge: try take(site.rateLimits.attestationChallenge)
@@ -27,31 +27,32 @@ extension RequestLimiter {
         }
     }
 
-    /// Refuses a verified exchange whose key has used up its limits. Not earlier, or strangers
-    /// could use up what belongs to a key that they know the name of; and before counter and
-    /// challenge are spent, so that the same request may come again.
+    /// Refuses a verified request whose key has used up its limits. An earlier check would let
+    /// strangers use up the limits of a key whose id they know. The check comes before counter and
+    /// challenge are spent, so that the same request may be sent again.
     func limitKeyRate() throws(Refusal) {
         guard let routeIndex = match.routeIndex else { return }
         let limits = site.rateLimits.routes[routeIndex].verified
         if !limits.isEmpty { try take(limits, isTrial: true) }
     }
 
-    /// Counts the exchange against the limits of its key, now that it cannot be a replay.
+    /// Counts the request against its key's limits, now that it cannot be a replay.
     func countKeyRate() {
         guard let routeIndex = match.routeIndex else { return }
         let limits = site.rateLimits.routes[routeIndex].verified
         guard !limits.isEmpty else { return }
-        // Others of its key may have come first meanwhile; this one has been let in.
+        // Other requests of the key may have used up the limit meanwhile, but this one was
+        // accepted.
         try? take(limits)
     }
 
-    /// The limits of the route's keys, as the counter store takes them.
+    /// The route's limits per key, in the counter store's form.
     var keyRates: [CounterRate] {
         guard let routeIndex = match.routeIndex, worker.counters.isShared else { return [] }
         return site.rateLimits.routes[routeIndex].shared
     }
 
-    /// The counter store has no token left for the limit at `index` of ``keyRates``.
+    /// The refusal if the counter store has no token left for the limit at `index` of ``keyRates``.
     func keyRateRefusal(_ index: Int, _ waitMilliseconds: Int) -> Refusal {
         let limits = match.routeIndex.map { site.rateLimits.routes[$0].verified } ?? []
         let name = index < limits.count ? limits[index].name : ""
@@ -60,10 +61,10 @@ extension RequestLimiter {
         return refusal
     }
 
-    /// Counts a request that falls short, for `reason`, against the limit of such requests.
+    /// Counts a request that falls short, for `reason`, against the limit for such requests.
     ///
-    /// Whom the limit cannot tell apart (a unix socket's peers, requests without a key) share a
-    /// bucket: without one they would have no limit.
+    /// Senders that the limit cannot tell apart (peers of a unix socket, requests without a key)
+    /// share a bucket; otherwise they would have no limit.
     func takeShortfall(
         _ limit: RateLimit, _ reason: Reason, isTrial: Bool
     ) throws(Refusal) {
@@ -95,10 +96,10 @@ extension RequestLimiter {
         return refusal
     }
 
-    /// Counts a report of a failure in an app, unless its address has reported too often.
+    /// Counts an app's report of a failure. Throws if the address has sent too many.
     func count(_ report: FailureReport) throws(Refusal) {
         let limit = ClientFailures.rateLimit
-        // Peers of a unix socket share a bucket: without one they would have no limit.
+        // Peers of a unix socket share a bucket; otherwise they would have no limit.
         let subject = subject(of: limit) ?? Bytes16(word0: 0, word1: 0)
         let failures = worker.hub.clientFailures
         if let wait = worker.hub.rateLimiter.take(limit, subject, now: worker.loop.now) {
@@ -116,11 +117,11 @@ extension RequestLimiter {
             guard let digest = prover.proofFacts.keyID?.digest else { return nil }
             return Bytes16(word0: digest.word0, word1: digest.word1)
         case .address:
-            // Nil for a unix socket.
+            // The address is nil for a unix socket.
             guard let origin = intake.origin, let address = origin.address.ipv6Form else {
                 return nil
             }
-            // Contradicting itself must not be a way to be counted as an exempt proxy.
+            // A client must not count as an exempt proxy because its headers contradict each other.
             if origin.isCertain, limit.exempts(address) { return nil }
             return address.limitedNetwork
         }

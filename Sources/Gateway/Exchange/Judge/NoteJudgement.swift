@@ -1,26 +1,26 @@
 import Judgement
 import Policy
 
-/// What other parts tell the judgement.
+/// The calls by which other parts change the judgement.
 extension Judge {
-    /// Takes what the route demands.
+    /// Starts the judgement with what the route demands.
     func begin(_ demand: RouteDemand, rolloutPercent: Int? = 100) {
         judgement.begin(demand, rolloutPercent: rolloutPercent)
     }
 
-    /// What was needed has been done.
+    /// Notes that a need was met.
     func met(_ need: Need) { judgement.met(need) }
-    /// Something that changes no decision, for the log.
+    /// Notes a cause for the log, which changes no decision.
     func note(_ cause: Cause?) { judgement.note(cause) }
-    /// The gateway answers itself.
+    /// Notes that the gateway answers itself.
     func answer() { judgement.answer() }
     func refuse(_ refusal: Refusal) { judgement.refuse(refusal) }
     func clientLeft(because cause: Cause?) { judgement.clientLeft(because: cause) }
-    /// A look that was never taken is no decision.
+    /// Forgets that the request passed without a judgement, because the route answers it itself.
     func forgetPass() { judgement.forgetPass() }
     func acceptDeveloper() { judgement.acceptDeveloper() }
 
-    /// Accepts a request by another issuer's token, if that is worth what the route demands.
+    /// Accepts a request with another issuer's token, if its tier meets what the route demands.
     func acceptForeign(_ tier: TrustTier) throws(Refusal) {
         try settle(try judgement.weighForeign(tier, cohort: judgedCohort))
         judgement.acceptForeign()

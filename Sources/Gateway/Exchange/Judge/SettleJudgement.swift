@@ -5,10 +5,9 @@ import KeyStore
 import Policy
 import Settings
 
-/// What the judgement asks for is done here: the judgement itself asks nobody.
+/// Does what the judgement asks for. The judgement itself asks no store and no limiter.
 extension Judge {
-    /// Throws where the route enforces and does not let such requests pass; otherwise notes what
-    /// is wrong with it.
+    /// Throws if the route enforces and lets no such request pass; otherwise notes the fault.
     func refuseOrObserve(_ found: Refusal) throws(Refusal) {
         let ask = try judgement.find(
             found, cohort: judgedCohort,
@@ -21,12 +20,12 @@ extension Judge {
         prover.proof.reject()
     }
 
-    /// The proof holds, and is worth `tier`: what the route demands beside it.
+    /// Weighs a valid proof of this tier against what else the route demands.
     func meetStandard(_ tier: TrustTier) throws(Refusal) {
         try settle(try judgement.weigh(tier, cohort: judgedCohort, facts: provenFacts))
     }
 
-    /// As ``meetStandard(_:)``, of a proof that says nothing of an app.
+    /// Weighs a developer token, which says nothing of an app's version or device.
     func meetStandard(_ developer: TrustTier, of appID: String?) throws(Refusal) {
         try settle(
             try judgement.weighDeveloper(developer, appID: appID, cohort: judgedCohort))
@@ -42,7 +41,7 @@ extension Judge {
             riskMetric: prover.known.key?.riskMetric)
     }
 
-    /// The assertion's own map is fresher than the one kept from the attestation.
+    /// The app's version. An assertion's own is newer than the one that the attestation had.
     var bundleVersion: String? {
         prover.proofFacts.bundleVersion ?? prover.known.key?.bundleVersion
     }
@@ -51,7 +50,7 @@ extension Judge {
         prover.proofFacts.validationCategory ?? prover.known.key?.validationCategory
     }
 
-    /// Asks rate limits until the judgement has no question left.
+    /// Asks rate limits until the judgement needs no more answers.
     func settle(_ first: Judgement.Ask) throws(Refusal) {
         var ask = first
         while case .rate(let question) = ask {
@@ -83,17 +82,17 @@ extension Judge {
         }
     }
 
-    /// What is accepted for good: as it stands, or as its shortfall has it.
+    /// Makes an accepted request's decision final, and counts it against the limits that it owes.
     func conclude() {
         if judgement.signals != nil { countRaised() }
-        // Others of its key may have come first meanwhile; this one has been let in.
+        // Other requests may have used up the limit meanwhile, but this one was accepted.
         if judgement.owesRiskRate { _ = takeRate(.risk, isTrial: false) }
         judgement.conclude()
     }
 
     // MARK: the verdict
 
-    /// Throws where nothing was decided, whatever went wrong before: the gateway fails closed.
+    /// Settles the verdict. Throws if nothing was decided, so that the gateway fails closed.
     func reachVerdict() throws(Refusal) {
         guard judgement.outcome.decision.forwards else {
             throw Refusal(.internalFailure, .undecided)
@@ -101,13 +100,13 @@ extension Judge {
         verdict = judgement.verdict(circumstances, identity: provenIdentity)
     }
 
-    /// Describes what became of a request that ended before a verdict was reached.
+    /// Settles the verdict of a request that ended before ``reachVerdict()``.
     func describe() { if verdict == nil { verdict = judgement.verdict(circumstances) } }
 
     private var circumstances: Judgement.Circumstances {
         var circumstances = Judgement.Circumstances()
         circumstances.cohort = judgedCohort
-        // Most requests of open routes bring nothing, so nobody is named.
+        // Most requests of open routes bring no proof, so no sender is named.
         if prover.proofFacts.kind == nil, exchange.kind == .route { return circumstances }
         circumstances.isAuthentic = prover.proofFacts.isAuthentic
         circumstances.deviceBits = prover.known.key?.deviceBits
@@ -129,7 +128,7 @@ extension Judge {
         return circumstances
     }
 
-    /// Nil for who is nobody.
+    /// The proved sender; nil if the request has proved none.
     private var provenIdentity: Verdict.Identity? {
         guard policy.mode != .off else { return .unasked }
         if prover.proofFacts.kind == .deviceToken, judgement.tier == .deviceCheck,
@@ -137,7 +136,7 @@ extension Judge {
         {
             return .device(environment)
         }
-        // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
+        // Without its key's record, a token's own facts count (`on_store_failure: tokens_only`).
         if let keyID = exchange.provenKeyID,
             let appID = prover.known.app?.id ?? prover.proofFacts.appID,
             let environment = prover.known.key?.environment ?? prover.proofFacts.environment

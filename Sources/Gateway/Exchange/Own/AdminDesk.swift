@@ -1,27 +1,27 @@
 /// Answers operators on the admin listeners: pages, metrics, DeviceCheck and the admin API.
 ///
-/// It may change what an operator has asked for.
+/// It may change the record of an operator's request.
 struct AdminDesk: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.adminDeskState }
 
-    /// What is asked of DeviceCheck about a device.
+    /// A service's request for DeviceCheck; nil if the request is not one.
     @inline(__always) var inquiry: DeviceInquiry? {
         _read { yield state.inquiry }
         nonmutating _modify { yield &state.inquiry }
     }
 
-    /// What a program asks of the admin API.
+    /// An admin API request; nil if the request is not one.
     @inline(__always) var administration: AdministrationRequest? {
         _read { yield state.administration }
         nonmutating _modify { yield &state.administration }
     }
 
-    /// Whether the request is an operator's.
+    /// True if the request is for DeviceCheck or the admin API.
     var isAsked: Bool { inquiry != nil || administration != nil }
 
-    /// What an operator asks for.
+    /// The operator's request.
     final class State {
         fileprivate(set) var inquiry: DeviceInquiry? = nil
         fileprivate(set) var administration: AdministrationRequest? = nil

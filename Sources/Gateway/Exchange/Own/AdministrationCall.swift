@@ -1,11 +1,11 @@
 import AppAttest
 import KeyStore
 
-/// What the admin API has under a path.
+/// A resource of the admin API.
 enum AdministrationResource: Equatable {
     case keys
     case key(KeyID)
-    /// What stands in place of a key's id is none.
+    /// A path below `/keys/` that does not hold a valid key id.
     case noKey
     case export
     case revocation
@@ -13,7 +13,7 @@ enum AdministrationResource: Equatable {
     case rollouts
     case audit
 
-    /// Nil for a path that leads nowhere. Key ids are base64 in either alphabet.
+    /// Nil for a path that the API does not have. Key ids are base64 in either alphabet.
     init?(path: String) {
         switch path {
         case "/keys": self = .keys
@@ -31,17 +31,17 @@ enum AdministrationResource: Equatable {
 
     var isChange: Bool { self == .revocation || self == .erasure }
 
-    /// For `Allow`.
+    /// The value of the `Allow` header.
     var allowedMethods: String { isChange ? "POST" : "GET, HEAD" }
 }
 
-/// A request of the admin API whose token was found good.
+/// An admin API request whose token is valid.
 struct AdministrationRequest {
     let resource: AdministrationResource
     let author: AuditAuthor
 }
 
-/// What the API is asked, read.
+/// A parsed call of the admin API.
 enum AdministrationCall: Sendable {
     case list(KeyFilter, Pseudonym?)
     case show(KeyID)
@@ -50,19 +50,19 @@ enum AdministrationCall: Sendable {
     case erase([KeyID])
     case rollouts
     case audit(AuditFilter)
-    /// Notes what was done elsewhere.
+    /// Writes an action into the audit log that was done elsewhere, as DeviceCheck's are.
     case note(AuditNote)
 }
 
-/// The answer to it, made on another thread.
+/// The answer to an admin API call, made on another thread.
 struct AdministrationAnswer: Sendable {
     var status: UInt16
     var contentType: StaticString = "application/json"
     var body: [UInt8]
-    /// The `Link` to the next page.
+    /// The value of the `Link` header to the next page; nil on the last.
     var link: String?
-    /// What the event log says of a change.
+    /// The event-log text about a change; nil if nothing changed.
     var event: String?
-    /// Why nothing could be done, for the event log.
+    /// The event-log text about a failure; nil if the call succeeded.
     var failure: String?
 }

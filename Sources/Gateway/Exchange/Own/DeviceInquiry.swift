@@ -6,7 +6,7 @@ import JSON
 import KeyStore
 import Settings
 
-/// What the operator's own services ask of DeviceCheck, on the admin listener.
+/// The requests for DeviceCheck that operators' own services make on the admin listener.
 enum DeviceAction {
     case query
     case update
@@ -22,16 +22,16 @@ enum DeviceAction {
     }
 }
 
-/// What is asked, and how far that has come.
+/// A service's request for DeviceCheck, and how far the gateway has come with it.
 struct DeviceInquiry {
     let action: DeviceAction
-    /// Nil until the body was read.
+    /// The parsed body; nil until it was read.
     var order: DeviceOrder?
-    /// Apple's, while the registry keeps what it says.
+    /// Apple's reply, held while the registry stores it; nil until then.
     var reply: DeviceReply?
 }
 
-/// The body of such a request, read.
+/// The parsed body of a request for DeviceCheck.
 struct DeviceOrder {
     struct Fault: Error {
         let text: String
@@ -39,7 +39,7 @@ struct DeviceOrder {
 
     let token: String
     let kind: DeviceQuestion.Kind
-    /// The key with which Apple's word is to be kept.
+    /// The key whose record keeps Apple's reply; nil if none does.
     let keyID: KeyID?
 
     init(
@@ -78,12 +78,12 @@ struct DeviceOrder {
         }
     }
 
-    /// What each of the two shall be; nil for one that is not named.
+    /// The new value of each bit; nil for a bit that the request does not name.
     private static func bits(
         _ value: JSONValue?, _ settings: DeviceCheckSettings
     ) throws(Fault) -> [Bool?] {
         guard let members = value?.objectValue, !members.isEmpty else {
-            throw Fault(text: "bits is not an object that names one of them")
+            throw Fault(text: "bits is not an object that names at least one bit")
         }
         var bits: [Bool?] = [nil, nil]
         for (name, member) in members {

@@ -1,24 +1,24 @@
-/// Answers the gateway's own endpoints for apps: challenges, enrolments, tokens, discovery.
+/// Answers the gateway's own endpoints for apps: challenges, enrolments, tokens and discovery.
 ///
-/// It may change the enrolment that is under way, and which routes a token is asked for.
+/// It may change the enrolment under way and the routes that a token is asked for.
 struct EndpointDesk: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.endpointsState }
 
-    /// The attestation that has been verified and waits for its commit.
+    /// The verified attestation that waits for its commit; nil if there is none.
     @inline(__always) var enrolment: PendingEnrolment? {
         _read { yield state.enrolment }
         nonmutating _modify { yield &state.enrolment }
     }
 
-    /// The routes that the token asked for shall be good for.
+    /// The routes for which the client asks its token to be valid.
     @inline(__always) var tokenAudience: [String] {
         _read { yield state.tokenAudience }
         nonmutating _modify { yield &state.tokenAudience }
     }
 
-    /// What an endpoint does for a request.
+    /// The record of an endpoint's request.
     final class State {
         fileprivate(set) var enrolment: PendingEnrolment? = nil
         fileprivate(set) var tokenAudience: [String] = []

@@ -2,10 +2,10 @@ import AppAttest
 import Bytes
 import KeyStore
 
-/// An attestation that verified: an enrolment that waits for its commit.
+/// A verified attestation that waits for its commit.
 struct PendingEnrolment {
     var record: KeyRecord
-    /// The id of the one that it answers.
+    /// The id of the challenge that the attestation answers.
     let challenge: Bytes16
     let macSecurity: MacSecurity
 

@@ -5,16 +5,16 @@ import KeyStore
 import Policy
 import Settings
 
-/// What the judgement needs to know about a proof is found out here, and what is needed of the
-/// stores is done. Each kind of proof has a folder in `Proof`.
+/// Finds out what the judgement needs to know about a proof, and has the stores do their part. Each
+/// kind of proof has a folder below `Prover`.
 extension Prover {
     /// Looks for the proof that the head announces.
     func readAnnouncement() { proof = announcedProof() }
 
-    /// An assertion has come further.
+    /// Notes how far an assertion has come.
     func take(_ step: AssertionProof) { proof = .assertion(step) }
 
-    /// The proof that the head announces, of those that the route takes.
+    /// The proof that the head announces, if the route accepts its kind.
     private func announcedProof() -> Proof {
         let accepts = policy.accept
         if accepts.contains(.assertion), !intake.uniqueField(site.fieldNames.assertion).isAbsent {
@@ -33,7 +33,7 @@ extension Prover {
         return accepts.contains(.foreign) ? announcedForeignProof() ?? .none : .none
     }
 
-    /// What is wrong with a request that brings none.
+    /// The refusal for a request without a proof.
     var missingProof: Refusal {
         let accepts = policy.accept
         if accepts.contains(.assertion) { return Refusal(.assertionRequired) }
@@ -42,13 +42,13 @@ extension Prover {
                 ? .deviceTokenInvalid : .tokenInvalid, .tokenMissing)
     }
 
-    /// Does what the judgement needs, until this stage has no more of it or must wait for a reply.
-    /// What is found to be wrong refuses the request only where its route enforces.
+    /// Does what the judgement needs, until this stage has nothing left to do or must wait for a
+    /// reply. A fault refuses the request only if its route enforces.
     func satisfyJudgement() throws(Refusal) -> Step {
         try satisfyJudgement { () throws(Refusal) in .next }
     }
 
-    /// Goes on like ``satisfyJudgement()`` after `reply` has taken what was awaited.
+    /// Goes on like ``satisfyJudgement()``, after `reply` has handled the awaited reply.
     func satisfyJudgement(after reply: () throws(Refusal) -> Step) throws(Refusal) -> Step {
         do throws(Refusal) {
             if case .wait = try reply() { return .wait }
@@ -57,7 +57,8 @@ extension Prover {
                 if case .wait = try satisfy(judge.judgement.need) { return .wait }
             }
         } catch {
-            // A limit is no judgement of a proof that holds, even where that is only observed.
+            // A rate limit says nothing about a valid proof, so it refuses on routes that only
+            // observe, too.
             if exchange.phase == .advanceCounter, error.reason == .rateLimited { throw error }
             try judge.refuseOrObserve(error)
         }
@@ -67,7 +68,8 @@ extension Prover {
         return try endpoints.answerToken()
     }
 
-    /// `wait`: somebody was asked, and the reply says what was needed.
+    /// Does one thing that the judgement needs. `wait` if a store or Apple was asked; its reply
+    /// completes the step.
     private func satisfy(_ need: Need) throws(Refusal) -> Step {
         switch need {
         case .evidence: if case .wait = try readProof() { return .wait }
@@ -109,7 +111,7 @@ extension Prover {
         return .next
     }
 
-    /// Measures the proof by what the route demands.
+    /// Weighs the proof against what the route demands.
     private func meetStandard() throws(Refusal) {
         switch proofFacts.kind {
         case nil: break
@@ -124,24 +126,25 @@ extension Prover {
         }
     }
 
-    /// Every store has accepted what it was asked to.
+    /// Notes that every store has accepted what it was asked to accept.
     private func accept() {
         judge.conclude()
         if proofFacts.counter == 1 { worker.meter.add(.firstAssertions) }
         if isLimitedHere { limiter.countKeyRate() }
-        // A registry that does not know the key now would not take a note of it either.
+        // A registry that does not know the key would not store notes about it either.
         if known.key != nil, site.signals != nil {
             judge.noteRequestUser()
             judge.countKeyUse()
         }
     }
 
-    /// Whether the assertion answers no challenge.
+    /// True if the assertion answers no challenge.
     private var isUnchallenged: Bool {
         if case .assertion(let proof) = proof { proof.claim?.challenge == nil } else { false }
     }
 
-    /// With a store that all gateways share, the counter script keeps the buckets of a key.
+    /// True if this gateway counts the key's requests. If all gateways share a store, the store's
+    /// counter script counts them.
     private var isLimitedHere: Bool {
         switch proofFacts.kind {
         case .assertion: !worker.counters.isShared || isUnchallenged

@@ -2,11 +2,11 @@ import AppAttest
 import KeyStore
 import Settings
 
-/// What the registry, or the worker's memory of it, has said about the key of a request.
+/// The record of a request's key, from the registry or from the worker's cache.
 struct KnownKey {
     var key: CachedKey?
     /// The configured app that the key was enrolled for.
     var app: AppIdentity?
-    /// How new the floor in ``key`` is: it holds what the news of floors said up to this number.
+    /// The number of the last news about floors that the floor in ``key`` contains.
     var floorNewsNumber: UInt64 = 0
 }

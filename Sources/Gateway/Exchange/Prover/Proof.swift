@@ -4,12 +4,12 @@ import Judgement
 import KeyStore
 import Policy
 
-/// What a request brings to prove itself, and how far the gateway has come with it.
+/// The proof that a request brings, and how far the gateway has come with it.
 ///
-/// Each kind has a folder beside this file. A new kind is a case here, which the compiler then asks
-/// for wherever kinds are told apart, and a folder.
+/// Each kind has a folder next to this file. A new kind needs a folder and a case here; the
+/// compiler then names each place that tells kinds apart.
 enum Proof {
-    /// The request brings nothing that its route takes.
+    /// The request brings no proof that its route accepts.
     case none
     case assertion(AssertionProof)
     case sessionToken(SessionTokenProof)
@@ -28,12 +28,12 @@ enum Proof {
         }
     }
 
-    /// The session token, once it is known to be authentic.
+    /// The session token, once its authenticity is known.
     var sessionToken: SessionToken? {
         if case .sessionToken(let proof) = self { proof.opened?.token } else { nil }
     }
 
-    /// A request that brought this is not taken by its word.
+    /// Notes that the route did not accept the proof, though it may let the request pass.
     mutating func reject() {
         if case .assertion(let proof) = self, let claim = proof.claim {
             self = .assertion(.rejected(claim.keyID, wasAccepted: proof.isAccepted))

@@ -3,25 +3,25 @@ import GatewayTokens
 import Judgement
 import KeyStore
 
-/// What a proof itself tells, as far as the gateway has come with it.
+/// The facts that a proof itself tells, as far as the gateway has come with it.
 ///
-/// It is read once for each step of the proof, and kept beside it: a proof is large, a request is
-/// asked for these a dozen times, and each look into the proof would copy it.
+/// They are read once for each step of the proof and kept next to it. A proof is large, a request
+/// reads these facts a dozen times, and each look into the proof would copy it.
 struct ProofFacts {
     var kind: ProofKind?
     /// The key that the request says it is from.
     var keyID: KeyID?
-    /// The app that the proof names; an assertion names none, its key was enrolled for one.
+    /// The app that the proof names. An assertion names none, because its key was enrolled for one.
     var appID: String?
-    /// Apple's environment.
+    /// Apple's environment, production or development.
     var environment: AttestEnvironment?
     /// The app's version.
     var bundleVersion: String?
     /// How the app was distributed.
     var validationCategory: UInt32?
-    /// Whether it is authentic by itself, whatever else the route demands.
+    /// True if the proof itself is authentic, whatever else the route demands.
     var isAuthentic = false
-    /// The counter of an assertion that is authentic.
+    /// The counter of an authentic assertion.
     var counter: UInt32?
 
     init() {}

@@ -1,25 +1,25 @@
-/// Finds out about the proof that a request brings: reads it, looks up the record of its key, and
-/// has the stores and Apple accept it. Assertions have an ``AssertionProver``.
+/// Examines the proof that a request brings: reads it, looks up the record of its key, and has the
+/// stores and Apple accept it. An ``AssertionProver`` does this for assertions.
 ///
-/// It may change the proof and what is known of its key.
+/// It may change the proof and the record of its key.
 struct Prover: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.proverState }
 
-    /// What the request brings to prove itself, and how far the gateway has come with it.
+    /// The proof that the request brings, and how far the gateway has come with it.
     @inline(__always) var proof: Proof {
         _read { yield state.proof }
         nonmutating _modify { yield &state.proof }
     }
 
-    /// What ``proof`` tells.
+    /// The facts that ``proof`` tells.
     @inline(__always) var proofFacts: ProofFacts {
         _read { yield state.proofFacts }
         nonmutating _modify { yield &state.proofFacts }
     }
 
-    /// What the registry has said about the key.
+    /// The record of the proof's key.
     @inline(__always) var known: KnownKey {
         _read { yield state.known }
         nonmutating _modify { yield &state.known }

@@ -2,14 +2,15 @@ import EventLoop
 import Judgement
 
 extension Prover {
-    /// The registry has had its time (`timeouts.registry`), and what it may yet answer is for
-    /// nobody.
+    /// The registry has not answered within `timeouts.registry`. If it answers later, the answer is
+    /// ignored.
     ///
-    /// A look-up has changed nothing. A write may still be done: as with a lost reply of the
-    /// counter store its outcome is unknown, so the app signs (or attests) again.
+    /// A look-up has changed nothing. A write may still be done. Its outcome is unknown, as after a
+    /// lost reply of the counter store, so the app signs or attests again.
     ///
-    /// One that has answered other look-ups meanwhile is no failed store: strangers can keep it
-    /// busy. Of writes that says nothing: a disk that takes none may be read.
+    /// A registry that has answered other look-ups meanwhile has not failed, since strangers can
+    /// keep it busy. For writes this proves nothing: a disk that accepts no writes may still be
+    /// readable.
     func registryTimedOut(waitingSince start: MonotonicInstant) {
         worker.log.repeatedEvent("registry_failed", "registry: no answer within timeouts.registry")
         if case .user = exchange.awaited { return judge.userWasLookedUp() }

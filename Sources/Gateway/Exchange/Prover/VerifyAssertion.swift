@@ -4,12 +4,13 @@ import KeyStore
 import Settings
 
 extension Prover {
-    /// Checks everything that one request can be checked for alone; counters are not touched.
+    /// Does every check that needs only this request and its key. Counters are not touched.
     func verifyAssertion() throws(Refusal) -> Step {
         try satisfyJudgement()
     }
 
-    /// Takes the record of the proof's key, at once where the worker has it.
+    /// Takes the record of the proof's key: at once if the worker has it, or else from the
+    /// registry.
     func findKey() throws(Refusal) -> Step {
         guard let keyID = proofFacts.keyID else { throw Refusal(.internalFailure, .undecided) }
         if let known = worker.keyCache.find(keyID) {
@@ -24,15 +25,15 @@ extension Prover {
         return .next
     }
 
-    /// The key that was looked up and the app that it is for, where requests may be from them.
+    /// The key that was looked up, and its app. Throws unless the key may send requests.
     func usableKey() throws(Refusal) -> (CachedKey, AppIdentity) {
         try checkKey()
         guard let key = known.key, let app = known.app else { throw Refusal(.keyUnknown) }
         return (key, app)
     }
 
-    /// Throws unless requests may be from the key that was looked up. It reads what it needs alone:
-    /// a record is large to copy.
+    /// Throws unless the key that was looked up may send requests. It reads only the fields that it
+    /// needs, because a record is large to copy.
     func checkKey() throws(Refusal) {
         guard let status = known.key?.status, let environment = known.key?.environment else {
             throw Refusal(.keyUnknown)
@@ -48,9 +49,9 @@ extension Prover {
         guard isOfOwnSite(app, environment) else { throw Refusal(.gatewayBusy, .appNewer) }
     }
 
-    /// Whether this exchange's own configuration takes such keys: one that a reload has added since
-    /// is another's, and no route here says whether it is for its app. Sent again it is judged by
-    /// the new one, so that no key is given up for it.
+    /// True if this exchange's own configuration accepts such keys. An app that a reload has added
+    /// since belongs to the new configuration, and no route here says whether it is for that app. A
+    /// request that is sent again is judged by the new one, so that no app gives up its key.
     private func isOfOwnSite(_ app: AppIdentity, _ environment: AttestEnvironment) -> Bool {
         site === worker.site
             || site.settings.apps.contains {
@@ -58,17 +59,18 @@ extension Prover {
             }
     }
 
-    /// Takes the key's record, nil where there is none, and the app that it was enrolled for.
+    /// Takes the key's record, nil if there is none, and the app that the key was enrolled for.
     func use(_ found: CachedKey?, asOf newsNumber: UInt64) {
         known.key = found
         known.floorNewsNumber = newsNumber
-        // By the worker's table, as the record is: a reload may have put in another than ours.
+        // The index is into the worker's table, as the record is. A reload may have replaced the
+        // table since.
         let apps = worker.site.settings.apps
         guard let index = found?.appIndex, index < apps.count else { return }
         known.app = apps[index]
     }
 
-    /// The registry's answer to ``Worker/lookUpKey(for:_:as:)``.
+    /// Continues with the registry's answer to ``Worker/lookUpKey(for:_:as:)``.
     func keyWasLookedUp(_ result: Result<CachedKey?, StoreError>, asOf newsNumber: UInt64) {
         if case .inquiredKey = exchange.awaited {
             guard case .success(let found) = result else { return adminDesk.registryFailed() }
@@ -80,7 +82,8 @@ extension Prover {
                 switch result {
                 case .success(let found):
                     use(found, asOf: newsNumber)
-                    // A counter's floor that was too old is asked for while the counter is needed.
+                    // If a counter's floor was too old, the need is still the counter, so this
+                    // changes nothing.
                     judge.met(.key)
                     return .next
                 case .failure(let error): throw Refusal(error)

@@ -1,17 +1,20 @@
-/// The call by which a proxy asks about a request: reads the request that it describes, and writes
-/// the answer in the words of the dialect.
+/// The call with which a proxy asks about a request. It reads the request that the call describes,
+/// and writes the answer in the proxy's dialect.
+///
+/// It may change the question, and has the intake put the described request in the place of the
+/// call.
 struct CheckCall: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.checkCallState }
 
-    /// What the proxy asks about; nil if the request came here itself.
+    /// The proxy's question; nil if the request itself came here.
     @inline(__always) var question: CheckQuestion? {
         _read { yield state.question }
         nonmutating _modify { yield &state.question }
     }
 
-    /// What is known of the call.
+    /// The record of the call.
     final class State {
         fileprivate(set) var question: CheckQuestion? = nil
 

@@ -2,16 +2,16 @@ import HTTP
 import Judgement
 import Settings
 
-/// Where a proxy says which request it asks about. What is said elsewhere does not count.
+/// The places where a proxy describes the request that it asks about. Other places do not count.
 struct CheckForm: Sendable {
-    /// A header that says what is asked about, and what its proxy is told if it does not.
+    /// A header that describes a part of the request, and the refusals if it is missing or wrong.
     struct Header: Sendable {
         let name: String
         let names: FieldNameSet
         private let missing: StaticString
         private let wrong: StaticString
 
-        /// `missing`: the same as `wrong` where the header may be left out.
+        /// `missing` is the same as `wrong` if the header may be left out.
         fileprivate init(_ name: String, missing: StaticString? = nil, wrong: StaticString) {
             self.name = name
             names = FieldNameSet(exact: [name], prefixes: [])
@@ -23,16 +23,16 @@ struct CheckForm: Sendable {
         var isWrong: Refusal { Refusal(.badRequest, .checkHeader, explanation: wrong) }
     }
 
-    /// The headers with method, target and host; nil where the call itself has them.
+    /// The headers with method, target and host; nil if the call's own are the request's.
     let method: Header?
     let target: Header?
     let host: Header?
-    /// The headers with what announced the body.
+    /// The headers with the request's body length and transfer coding.
     let length: Header?
     let coding: Header?
-    /// The header that says whether the call's body is only a part of the request's.
+    /// The header that says whether the call has only a part of the request's body.
     let partial: Header?
-    /// All of these, none of which is the request's own.
+    /// All of these headers. None belongs to the request.
     private let own: FieldNameSet
 
     private static let path = Array("/check".utf8)
@@ -98,9 +98,9 @@ struct CheckForm: Sendable {
             "x-envoy-auth-partial-body",
             wrong: "X-Envoy-Auth-Partial-Body is repeated or wrong (dialect envoy)."))
 
-    /// The part of the call's target that is the request's. Nil where the call is no question.
+    /// The part of the call's target that is the request's; nil if the call is not a question.
     func rest(of target: Span<UInt8>) -> Range<Int>? {
-        // Envoy puts the path behind its prefix; the others call one place.
+        // Envoy appends the path to its prefix. The other dialects call one path.
         if self.target != nil { return Self.isCall(target) ? Self.path.count..<target.count : nil }
         guard Self.isBelowPath(target), target.count > Self.path.count,
             target[Self.path.count] == UInt8(ascii: "/")
@@ -108,7 +108,7 @@ struct CheckForm: Sendable {
         return Self.path.count..<target.count
     }
 
-    /// Whether `target` is the place where questions are asked.
+    /// True if `target` is the path for questions.
     static func isCall(_ target: Span<UInt8>) -> Bool {
         isBelowPath(target)
             && (target.count == path.count || target[path.count] == UInt8(ascii: "?"))
@@ -120,8 +120,8 @@ struct CheckForm: Sendable {
         return true
     }
 
-    /// Whether a field of the call is none of the request's: it is about the call's connection or
-    /// framing, or says what is asked about.
+    /// True if a field of the call does not belong to the request: it is about the call's
+    /// connection or framing, or describes the request.
     func leavesOut(_ field: FieldRange, in bytes: Span<UInt8>, showsBody: Bool) -> Bool {
         switch field.known {
         case .host, .connection, .expect, .keepAlive, .te, .trailer, .upgrade, .proxyConnection,

@@ -4,36 +4,36 @@ import Judgement
 import Policy
 import Settings
 
-/// What a proxy has shown of the request that it asks about.
+/// A proxy's question about a request.
 struct CheckQuestion {
     enum Body: Equatable {
-        /// There is none, or all of it is here.
+        /// The request has no body, or the call has all of it.
         case shown
-        /// There is one, or there may be, and none or only a part of it is here.
+        /// The request has a body or may have one, and the call has at most a part of it.
         case hidden
-        /// It is hidden, and its route leaves the comparison to the upstream.
+        /// The body is hidden, and the route leaves the comparison to the upstream.
         case claimed
-        /// It is hidden, and whoever asks has hashed it.
+        /// The body is hidden, and the proxy has sent its SHA-256.
         case hashed(Bytes32)
     }
 
-    /// How the answer is told.
+    /// The form of the answer.
     enum Form {
-        /// As that of an HTTP call.
+        /// The answer to an HTTP call, as it is.
         case asItIs
-        /// As an object in the body of one.
+        /// A JSON object in the body of the answer to the call.
         case inJSON
-        /// In messages, which its sink writes.
+        /// A message that the sink writes.
         case inMessages
     }
 
     var body: Body
     var form = Form.asItIs
-    /// The answer is that the request may pass.
+    /// True if the answer is that the request may pass.
     var isAllowed = false
-    /// The proxy's own call was a HEAD.
+    /// True if the proxy's own call was a HEAD.
     let isHead: Bool
-    /// The digest of the body that the app has signed and nobody here has compared.
+    /// The digest of the body that the app signed. The gateway has not compared it with the body.
     var signedDigest: Bytes32?
 
     init(body: Body, isHead: Bool) {
@@ -43,23 +43,23 @@ struct CheckQuestion {
 }
 
 extension CheckCall {
-    /// Whether the answer must not have a body: by the method of whoever called, which is a proxy
-    /// where one asks about a request.
+    /// True if the answer must not have a body. That depends on the method of the call, which is
+    /// the proxy's if a proxy asks.
     var isAnswerBodiless: Bool { question?.isHead ?? (head.methodKind == .head) }
 
-    /// Takes what the proxy has said in place of the body, where it shows none.
+    /// Takes what the proxy says about a body that the call does not have.
     func takeWord(for body: CheckQuestion.Body) throws(Refusal) {
         switch body {
         case .shown, .claimed: break
         case .hidden: try expectNoBody()
-        // Client data in a body cannot be read from its digest.
+        // Client data that is the body cannot be read from its digest.
         case .hashed(let digest) where policy.clientData == .header: intake.take(digest)
         case .hashed: try expectNoBody()
         }
     }
 
-    /// The body is hidden. No assertion can be checked without it, unless the route leaves that to
-    /// the upstream; other proofs do not cover it.
+    /// Refuses an assertion whose body is hidden, unless the route leaves the comparison to the
+    /// upstream. Other proofs do not cover the body.
     private func expectNoBody() throws(Refusal) {
         guard prover.proofFacts.kind == .assertion else { return }
         if policy.body == .claimed, policy.clientData == .header {
@@ -75,7 +75,7 @@ extension CheckCall {
                     """))
     }
 
-    /// Answers that the request may pass, with what its upstream is to be told.
+    /// Answers that the request may pass, with the fields that its upstream is to get.
     func allow(
         _ question: CheckQuestion, _ verdict: borrowing Verdict
     ) throws(Refusal) -> Step {
@@ -91,7 +91,7 @@ extension CheckCall {
                     rewriter.upstreamHead.append(Base64.encodeBytes(digest.array))
                     rewriter.upstreamHead.append("\r\n")
                 }
-            // Only observed: nothing is said of what was not looked at.
+            // The request was only observed, so the answer says nothing about the body.
             case .hidden: break
             }
         }
@@ -106,8 +106,9 @@ extension CheckCall {
         return exchange.answer(response)
     }
 
-    /// The answer of a route that has no upstream: to allow would send the request to whatever the
-    /// proxy has in its place. Nobody can hand on a good answer, so that is refused.
+    /// The answer of a route that has no upstream. Allowing the request would send it to the server
+    /// that the proxy has there. A proxy cannot relay a successful answer, so the gateway refuses
+    /// instead.
     private func answerOfRoute() throws(Refusal) -> Step? {
         guard let answer = match.handling?.answer else { return nil }
         if case .respond(let fixed) = answer, fixed.status < 300 {

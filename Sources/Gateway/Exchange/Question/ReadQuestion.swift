@@ -6,8 +6,8 @@ import Questions
 import Settings
 
 extension CheckCall {
-    /// Puts the request that a proxy asks about in the place of its call, read as strictly as if it
-    /// had come itself. A call that is no question stays as it is.
+    /// Replaces the call by the request that it describes, which is read as strictly as one that
+    /// came itself. A call that is not a question stays as it is.
     func readQuestion(_ dialect: CheckDialect) throws(Refusal) {
         guard let form = CheckForm.of(dialect), head.targetForm == .origin else { return }
         let bytes = headBytes.span
@@ -25,7 +25,7 @@ extension CheckCall {
                 start: head.originTarget.start + UInt32(rest.lowerBound),
                 count: UInt32(rest.count))
         }
-        // Only nginx may leave it to the call's own, as its snippets do.
+        // Only nginx may leave the host to the call's own `Host`, as its snippets do.
         let host =
             dialect == .forward
             ? try said(form.host, else: .empty) : try said(form.host, orElse: head.host)
@@ -48,11 +48,11 @@ extension CheckCall {
         text.append("\r\n")
         try become(
             text.readable.array, CheckQuestion(body: body, isHead: head.methodKind == .head))
-        // Envoy hears what to remove with the answer.
+        // Envoy gets the names of the headers to remove with the answer.
         if dialect != .envoy { try refuseUnwanted() }
     }
 
-    /// Puts `asked` in the place of the call that describes it.
+    /// Replaces the call by the request `asked`, which it describes.
     func become(_ asked: AskedRequest, answered form: CheckQuestion.Form) throws(Refusal) {
         guard let (text, fieldCount) = asked.head(version: head.version) else {
             throw Refusal(
@@ -69,20 +69,20 @@ extension CheckCall {
         question.form = form
         try become(
             text, question, client: asked.client.flatMap { SocketAddress(ipBytes: $0, port: 0) })
-        // Another message than the one that was described: it must not pass.
+        // The head holds more or fewer fields than the proxy described, so it must not pass.
         guard head.fields.count == fieldCount else { throw Refusal(.badRequest, .checkCall) }
     }
 
     private func become(
         _ bytes: [UInt8], _ question: CheckQuestion, client address: SocketAddress? = nil
     ) throws(Refusal) {
-        // What was found in the call's head lies elsewhere in the request's, or nowhere: a refusal
-        // of that head must not read it either.
+        // Ranges into the call's head are wrong in the request's. A refusal of that head must not
+        // read them either.
         exchange.arrival.trustedRequestID = nil
         client.knownOrigin = address.map { Optional(ClientOrigin(address: $0, isCertain: true)) }
         client.isOriginSaid = address != nil
         intake.replaceHead(with: bytes)
-        // Whatever goes wrong from here on is answered as the call was sent.
+        // From here on, refusals are answered in the form of the call.
         self.question = question
         switch intake.head.parse(bytes.span, limits: site.headLimits) {
         case .complete where head.byteCount == bytes.count: break
@@ -91,15 +91,15 @@ extension CheckCall {
         case .complete, .incomplete:
             throw Refusal(
                 .badRequest, .checkHeader,
-                explanation: "What is said of the request makes no whole head.")
+                explanation: "The described request has no complete head.")
         }
         intake.completeTarget()
         if client.isPeerTrusted { exchange.arrival.trustedRequestID = intake.usableRequestID() }
     }
 
-    // MARK: what the proxy says
+    // MARK: the headers of the proxy
 
-    /// The value of the one header with that name, which must be there, if the dialect has it.
+    /// The value of a header that must be there; `fallback` if the dialect does not have it.
     private func said(
         _ header: CheckForm.Header?, else fallback: Range32
     ) throws(Refusal) -> Range32 {
@@ -121,7 +121,8 @@ extension CheckCall {
         return found
     }
 
-    /// Nil where there is none. Another spelling is a client's that the proxy has let through.
+    /// The header's value; nil without the header. A field in another spelling is the client's, and
+    /// the proxy has let it through.
     private func one(_ header: CheckForm.Header) throws(Refusal) -> Range32? {
         let bytes = headBytes.span
         var found: Range32?
@@ -143,7 +144,7 @@ extension CheckCall {
         let bytes = headBytes.span
         let isCallBodiless = head.framing == .none || head.framing == .length(0)
         if let partial = form.partial {
-            // Envoy says so wherever it shows bodies at all.
+            // Envoy sends this header if it shows bodies at all.
             if let word = try one(partial) {
                 let value = bytes.extracting(word)
                 if ASCII.equals(value, Self.words.no) { return .shown }
@@ -162,7 +163,7 @@ extension CheckCall {
         return Self.isUsuallyBodiless(method) ? .shown : .hidden
     }
 
-    /// HTTP/2 needs no length, so nothing else tells of a body.
+    /// True if such requests have no body as a rule. HTTP/2 needs no length, so no field tells.
     private static func isUsuallyBodiless(_ method: Span<UInt8>) -> Bool {
         bodilessMethods.contains { ASCII.equals(method, $0) }
     }

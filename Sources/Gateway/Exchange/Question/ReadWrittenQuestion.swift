@@ -4,11 +4,10 @@ import Judgement
 import Questions
 import Settings
 
-/// Questions of the dialect `json`: `POST /check`, with the request that is asked about as an
-/// object.
+/// Questions in the dialect `json`: `POST /check`, with an object that describes the request.
 extension CheckCall {
-    /// Puts the request that the call's body describes in the place of the call. False while the
-    /// body is not here. A call that is no question stays as it is.
+    /// Replaces the call by the request that its body describes. False while the body is not
+    /// complete. A call that is not a question stays as it is.
     func readWrittenQuestion() throws(Refusal) -> Bool {
         guard head.targetForm == .origin,
             CheckForm.isCall(headBytes.span.extracting(head.originTarget))
@@ -44,11 +43,11 @@ extension CheckCall {
                 .bodyTooLarge, .checkCall,
                 explanation: "The question is longer than four times limits.head.")
         }
-        // It stays in memory, so nothing of it can fail.
+        // The question stays in memory, so that no write can fail.
         try? intake.body.append(bytes, memoryByteCountMax: .max)
         return nil
     }
 
-    /// Room for the largest head in quotes, with the escapes that some writers use a lot.
+    /// Room for the largest head as JSON strings, with the many escapes that some writers use.
     private var questionByteCountMax: Int { 4 * site.settings.limits.headByteCountMax }
 }

@@ -3,9 +3,9 @@ import HTTP
 import JSON
 import Judgement
 
-/// Answers to questions that are asked in messages: their fields are told, not sent.
+/// Answers to questions in messages, which contain the answer's fields as data.
 extension CheckCall {
-    /// `response` as whoever asked gets it: itself, or an object that tells it.
+    /// The answer as the asking proxy gets it: `response` itself, or an object that describes it.
     func told(_ response: LocalResponse) -> LocalResponse {
         guard question?.form == .inJSON else { return response }
         var writer = JSONWriter()
@@ -23,7 +23,8 @@ extension CheckCall {
         writer.endObject()
         if isAllowed {
             writer.beginArray("remove")
-            // Also those that `headers` sets: whoever adds them must not have the client's beside.
+            // These include the names in `headers`: a proxy must not forward the client's values
+            // next to those.
             for name in namesToRemove(besides: []) {
                 writer.element(string: String(decoding: name, as: UTF8.self))
             }
@@ -42,7 +43,7 @@ extension CheckCall {
         return told
     }
 
-    /// Whether a field speaks of the body, which the object does not tell if it is a route's own.
+    /// True for a field about the body. The object leaves a route's own body out.
     private static func describesBody(_ name: [UInt8]) -> Bool {
         ASCII.equalsIgnoringCase(name.span, lowercase: contentType)
             || ASCII.equalsIgnoringCase(name.span, lowercase: contentLength)
@@ -74,7 +75,7 @@ extension CheckCall {
             }
         }
         addAttestation(recorder.personalFields(of: response), add)
-        // Where a route sets a field that the gateway has, too, the route's counts.
+        // If a route sets a field that the gateway sets as well, the route's value counts.
         var names: Set<[UInt8]> = []
         return fields.reversed().filter { field in
             names.insert(ASCII.lowercased(field.name.span)).inserted

@@ -3,11 +3,11 @@ import HTTP
 import Judgement
 import Settings
 
-/// Headers of the client that whoever forwards a request must take out of it, as
-/// ``Exchange/rewriteHeaders()`` leaves them out of a request that the gateway forwards.
+/// The client's headers that a proxy must remove before it forwards a request.
+/// ``HeadRewriter/rewriteHeaders()`` leaves them out of a request that the gateway forwards.
 extension CheckCall {
-    /// The names of those that are there. Of the headers that say who forwards the request, the
-    /// proxy's own stay. None that is `set` is among them.
+    /// The names of those headers in the request, except those in `set`. Of the headers that say
+    /// who forwarded the request, the proxy's own stay.
     func namesToRemove(besides set: [[UInt8]]) -> [[UInt8]] {
         let bytes = headBytes.span
         let names = site.fieldNames
@@ -25,16 +25,16 @@ extension CheckCall {
         return found
     }
 
-    /// The names of those that Envoy is to take out: also of those that ask for another method or
-    /// path and are not shown, as Envoy may be set.
+    /// The names of the headers that Envoy has to remove. They include those that ask for another
+    /// method or path, which Envoy may not have shown.
     func namesForEnvoyToRemove(besides set: [[UInt8]]) -> [[UInt8]] {
         let shown = namesToRemove(besides: set)
         return shown + SiteFieldNames.overridingNames.filter { !shown.contains($0) }
     }
 
-    /// Refuses a question whose proxy has left in the request what it was to take out, and cannot
-    /// be told to. The plain names of the gateway's headers and of those that a proxy writes may
-    /// be there: what the proxy sets stands in their place.
+    /// Refuses a question if its proxy left such a header in the request and cannot be told to
+    /// remove it. The gateway's headers and the proxy's own may be there under their plain names,
+    /// because the proxy overwrites them.
     func refuseUnwanted() throws(Refusal) {
         let bytes = headBytes.span
         let names = site.fieldNames
@@ -56,7 +56,7 @@ extension CheckCall {
         }
     }
 
-    /// A header that some API takes for another one.
+    /// The refusal for a header that some APIs take for another one.
     static let disguised = Refusal(
         .badRequest, .checkUnwanted,
         explanation: """
@@ -65,7 +65,7 @@ extension CheckCall {
             it asks.
             """)
 
-    /// Whether the settings name a header just so.
+    /// True if the settings name a header in exactly this spelling.
     private func isConfigured(_ name: Span<UInt8>) -> Bool {
         site.settings.headers.all.contains {
             ASCII.equalsIgnoringCase(name, lowercase: Array($0.utf8))

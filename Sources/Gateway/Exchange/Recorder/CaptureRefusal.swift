@@ -8,12 +8,12 @@ import KeyStore
 import Policy
 import Settings
 
-/// What `capture` keeps of an exchange that has ended.
+/// The refusals that `capture` keeps.
 extension Recorder {
-    /// Hands on what proves nothing for its cryptography or its structure. The one exception to
-    /// the rule that no proof is written anywhere: off unless the operator asks for it.
+    /// Hands on a proof whose cryptography or structure is invalid. This is the one exception to
+    /// the rule that no proof is written anywhere, and it is off unless the operator asks for it.
     func captureRefusal() {
-        // First what nearly every request ends with: it costs nothing more.
+        // The decision comes first, so that accepted requests cost no more than this.
         guard exchange.outcome.decision == .refused || exchange.outcome.decision == .observed,
             let settings = site.settings.capture, let kind = capturedKind,
             let writer = worker.hub.captureWriter.withLock({ $0 }),
@@ -55,7 +55,7 @@ extension Recorder {
         return captured
     }
 
-    /// The one field's value as it came: what is not base64 is worth a look, too.
+    /// The only field's value as received. A value that is not base64 is worth a look as well.
     private func fieldText(_ names: FieldNameSet) -> [UInt8]? {
         guard case .value(let range) = intake.uniqueField(names) else { return nil }
         return headBytes.span.extracting(range).array

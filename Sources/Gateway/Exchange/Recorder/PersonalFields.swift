@@ -2,19 +2,19 @@ import Bytes
 import HTTP
 import Policy
 
-/// Whether an answer can carry what is for one client alone: a shared cache that keeps the answer
-/// would give the same challenge to everybody (RFC 9111 section 3).
+/// Decides whether an answer can carry fields for one client alone. A shared cache that keeps the
+/// answer would give the same challenge to every client (RFC 9111 section 3).
 enum PersonalFields {
-    /// No shared cache gives the answer to others without asking.
+    /// No shared cache gives the answer to other clients without asking.
     case allowed
-    /// Nothing is said of who may keep the answer: where it says `Cache-Control: private`.
+    /// The answer does not say who may keep it, so it gets `Cache-Control: private`.
     case allowedAsPrivate
-    /// The answer is meant to be shared, and stays as the upstream wants it.
+    /// The answer is meant to be shared, and stays as the upstream sent it.
     case withheld
 }
 
 extension PersonalFields {
-    /// - Parameter isOfPage: whether a cache may keep the answer though nothing is said of that.
+    /// - Parameter isOfPage: True if a cache may keep the answer even though no field says so.
     init(_ words: StorageWords, ofPage isOfPage: Bool, status: UInt16) {
         if words.isTargeted {
             self = .withheld
@@ -23,21 +23,21 @@ extension PersonalFields {
         } else if words.isSpoken {
             self = .withheld
         } else if isOfPage {
-            // A 304 speaks of an answer that a cache has kept already, and changes what it says.
+            // A 304 changes what an answer says that a cache already keeps.
             self = status == 304 ? .withheld : .allowedAsPrivate
         } else {
-            // Kept only where that is said (RFC 9110 section 9.2.3).
+            // A cache keeps the answer only if a field says so (RFC 9110 section 9.2.3).
             self = .allowed
         }
     }
 }
 
-/// What an answer says about who may keep it.
+/// The words of an answer about who may keep it.
 struct StorageWords {
-    /// Caches keep it for one client, or not at all, or ask before each use.
+    /// True if caches keep it for one client, keep nothing, or ask before each use.
     private(set) var isPersonal = false
     private(set) var isSpoken = false
-    /// Another field speaks to shared caches alone, and counts more (RFC 9213).
+    /// True if another field speaks to shared caches alone. It takes precedence (RFC 9213).
     private(set) var isTargeted = false
 
     mutating func take(name: Span<UInt8>, value: Span<UInt8>) {
@@ -52,7 +52,8 @@ struct StorageWords {
         }
     }
 
-    /// `CDN-Cache-Control` and the like, and what single products have in its place.
+    /// True for `CDN-Cache-Control` and its like, and for the fields that some products use
+    /// instead.
     private static func isTargeted(_ name: Span<UInt8>) -> Bool {
         let end = name.extracting(max(0, name.count - targetedEnd.count)...)
         if ASCII.equalsIgnoringCase(end, lowercase: targetedEnd) { return true }
@@ -62,7 +63,7 @@ struct StorageWords {
         return false
     }
 
-    /// The directives between commas that no quotes hold.
+    /// Takes the directives, which are separated by commas outside quotes.
     private mutating func takeDirectives(_ value: Span<UInt8>) {
         var start = 0
         var index = 0
@@ -81,7 +82,7 @@ struct StorageWords {
         take(directive: value.extracting(min(start, value.count)...))
     }
 
-    /// One that names fields (`private="X"`) speaks of these alone.
+    /// Takes one directive. One that names fields (`private="X"`) is about these alone.
     private mutating func take(directive: Span<UInt8>) {
         var (start, end) = (0, directive.count)
         while start < end, Self.isSpace(directive[start]) { start += 1 }
@@ -104,7 +105,7 @@ struct StorageWords {
 }
 
 extension Recorder {
-    /// What an upstream's answer may carry, as the route's edits leave it.
+    /// Decides for an upstream's answer, with the route's edits applied.
     func personalFields(
         in head: borrowing ResponseHead, bytes: Span<UInt8>
     ) -> PersonalFields {
@@ -119,12 +120,12 @@ extension Recorder {
         return personalFields(words, status: head.status)
     }
 
-    /// What an answer of the gateway's own may carry. One that tells of another holds its fields.
+    /// Decides for the gateway's own answer. One that describes another contains that one's fields.
     func personalFields(in response: LocalResponse) -> PersonalFields {
         checkCall.question?.form == .inJSON ? .withheld : personalFields(of: response)
     }
 
-    /// What is not a route's is never stored.
+    /// Decides for an answer of the gateway's own. Caches store only a route's.
     func personalFields(of response: LocalResponse) -> PersonalFields {
         guard response.isOfRoute, policy.mode != .off else { return .allowed }
         return personalFields(StorageWords(), status: response.status)

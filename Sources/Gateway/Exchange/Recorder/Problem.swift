@@ -7,24 +7,25 @@ import Policy
 import Settings
 
 extension Recorder {
-    /// Whether a refusal tells the client its cause: listener or route say `problem_detail`.
+    /// True if a refusal tells the client its cause, as `problem_detail` of the listener or route
+    /// says.
     var tellsCause: Bool {
         client.listener.settings.tellsCause
             || match.routeIndex.map { site.settings.routes[$0].tellsCause } ?? false
     }
 
-    /// Whether a refusal says what is wrong in words: to operators' programs always.
+    /// True if a refusal explains itself in words. Operators' programs always get these.
     fileprivate var tellsMeaning: Bool {
         tellsCause || client.listener.audience == .administrators
     }
 }
 
-/// Refusals as clients see them: RFC 9457 problem documents.
+/// Refusals in the form that clients get: problem documents (RFC 9457).
 enum Problem {
     private static let discoveryLink = Array(
         "<\(Settings.discoveryPath)>; rel=\"service-meta\"".utf8)
 
-    /// Notes the action in the exchange as well, for the record of the refusal.
+    /// Makes the problem document, and notes its action in the exchange for the record.
     static func response(to exchange: Exchange, _ refusal: Refusal) -> LocalResponse {
         let reason = refusal.reason
         let tellsCause = exchange.recorder.tellsCause
@@ -60,7 +61,7 @@ enum Problem {
         var response = LocalResponse(
             status: reason.status, contentType: "application/problem+json",
             body: writer.finish().readable.array)
-        // nginx hands on headers of an answer, and never its body.
+        // nginx relays an answer's headers, but never its body.
         if exchange.checkCall.question != nil,
             exchange.client.listener.settings.check?.dialect == .nginx
         {
@@ -70,7 +71,7 @@ enum Problem {
         if reason.status == 401 {
             let value = "AppAttest error=\"" + code.description + "\""
             response.fields.append(("WWW-Authenticate", Array(value.utf8)))
-            // Where a client that does not know how to prove itself learns it (RFC 8631).
+            // The page where a client learns how to prove itself (RFC 8631).
             response.fields.append(("Link", discoveryLink))
         }
         if RetryAdvice.hasHeader(reason) {

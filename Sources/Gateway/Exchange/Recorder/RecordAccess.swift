@@ -5,7 +5,8 @@ import Judgement
 import Policy
 
 extension Recorder {
-    /// Counts the exchange and writes its line: always last, also after a refusal, exactly once.
+    /// Counts the exchange and writes its access line. It runs last and exactly once, after
+    /// refusals too.
     func recordAccess() -> Step {
         record()
         forwarder.giveBackPlace()
@@ -16,7 +17,8 @@ extension Recorder {
         return .wait
     }
 
-    /// The answer's; where none was begun before the client left, the number that stands for that.
+    /// The status of the answer. If the client left before an answer began, the number that stands
+    /// for it.
     var loggedStatus: UInt16 {
         exchange.progress.status == 0 && exchange.outcome.reason == .clientClosed
             ? exchange.outcome.reason.status : exchange.progress.status
@@ -24,7 +26,7 @@ extension Recorder {
 
     private func record() {
         if forwarder.tunnel.isOpen { worker.meter.tunnelClosed() }
-        // Read anew: much may have happened in the callback whose time the loop keeps.
+        // The loop's own time is that of the callback's start, and much may have happened since.
         let now = MonotonicInstant.now()
         let duration = now.nanoseconds(since: exchange.arrival.startedAt)
         judge.describe()

@@ -1,19 +1,19 @@
-/// Writes what is left of a request: its access line, spans, metrics and captures, and the fields
-/// of its answers.
+/// Writes the record of a request: its access line, spans, metrics and captures. It also decides on
+/// fields of the answers.
 ///
-/// It may change the trace alone.
+/// It may change only the trace.
 struct Recorder: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.recorderState }
 
-    /// The place of the request's spans; nil if it gets none.
+    /// The trace for the request's spans; nil if it gets none.
     @inline(__always) var trace: RequestTrace? {
         _read { yield state.trace }
         nonmutating _modify { yield &state.trace }
     }
 
-    /// The trace of the request.
+    /// The request's trace.
     final class State {
         fileprivate(set) var trace: RequestTrace? = nil
 

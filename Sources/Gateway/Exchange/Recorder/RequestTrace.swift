@@ -1,12 +1,12 @@
 import Bytes
 
-/// The trace that a request belongs to, and the spans that are made of it there.
+/// The trace that a request belongs to, and the ids of the request's spans in it.
 struct RequestTrace {
     let traceID: Bytes16
-    /// The span that the request was sent from; nil if the trace begins here.
+    /// The id of the sender's span; nil if the trace begins here.
     let parentID: UInt64?
     let spanID: UInt64
-    /// The span of the request to the upstream.
+    /// The id of the span for the upstream request.
     let upstreamSpanID: UInt64
     /// The flags of `traceparent`.
     let flags: UInt8

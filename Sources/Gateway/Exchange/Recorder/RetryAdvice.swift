@@ -2,30 +2,29 @@ import JSON
 import Judgement
 import Settings
 
-/// How a client may try again: the member `retry` of problem documents, so that apps need no rules
-/// of their own.
+/// Tells a client how to try again: the member `retry` of problem documents, which spares apps
+/// rules of their own.
 ///
-/// The first wait is ``after`` seconds and each further one ``backoff`` times as long, up to
-/// ``longest``. What a client has to do is the action; this says how often, and when.
+/// The first wait is ``after`` seconds, and each further wait is ``backoff`` times as long, up to
+/// ``longest``. The action says what the client has to do; this says how often and when.
 struct RetryAdvice {
     var after: UInt64
     var backoff: Int64 = 2
-    /// In seconds; nil where there are too few attempts for it to matter.
+    /// The longest wait in seconds; nil if there are too few attempts to reach one.
     var longest: Int64?
-    /// How often the request may be sent again at most. Nil where only the waits bound it.
+    /// The largest number of further attempts; nil if only the waits limit them.
     var count: Int64?
-    /// In seconds: how soon another new key may follow the one that is asked for. Apple counts
-    /// keys.
+    /// The seconds that have to pass before another new key, because Apple counts keys.
     var newKeyAfter: Int64?
 
-    /// Somebody waits for the answer to a request: three attempts in all, then an error.
+    /// A user waits for the answer to a request, so the app makes three attempts in all.
     private static let requestCount: Int64 = 2
     private static let requestLongest: Int64 = 10
-    /// Nobody waits for an enrolment, and a fleet that waits must not come back together.
+    /// No user waits for an enrolment, and the devices of a fleet must not all try again at once.
     private static let enrolmentLongest: Int64 = 6 * 3600
     private static let newKeyInterval: Int64 = 3600
 
-    /// The advice for an enrolment whose device or network fails.
+    /// The advice for an enrolment that fails in the device or the network.
     static let enrolment = RetryAdvice(
         after: 1, longest: enrolmentLongest, newKeyAfter: newKeyInterval)
 
@@ -38,7 +37,7 @@ struct RetryAdvice {
         self.newKeyAfter = newKeyAfter
     }
 
-    /// Nil where nothing is to be tried again.
+    /// Nil if the client should not try again.
     init?(of refusal: Refusal, _ action: Reason.Action, at endpoint: AppEndpoint?) {
         let isEnrolment = endpoint == .attestVerify || endpoint == .attestChallenge
         let seconds = Self.seconds(of: refusal, action)
@@ -52,19 +51,19 @@ struct RetryAdvice {
             if isEnrolment || action == .attestAgain { newKeyAfter = Self.newKeyInterval }
         case .updateApp, .none:
             guard isEnrolment else { return nil }
-            // Not this enrolment; another may come when the operator has changed something.
+            // This enrolment fails. Another may succeed once the operator has changed something.
             self.init(after: UInt64(Self.enrolmentLongest))
             backoff = 1
         }
     }
 
-    /// The first wait, which `Retry-After` gives as well where the answer has one.
+    /// The first wait in seconds, which `Retry-After` also gives if the answer has that header.
     static func seconds(of refusal: Refusal, _ action: Reason.Action) -> UInt64 {
         let isLater = action == .retryLater || hasHeader(refusal.reason)
         return refusal.retryAfterSeconds ?? (isLater ? 1 : 0)
     }
 
-    /// Whether the answer has `Retry-After`.
+    /// True if the answer has `Retry-After`.
     static func hasHeader(_ reason: Reason) -> Bool {
         reason.status == 503 || reason.status == 429
     }

@@ -3,11 +3,11 @@ import EventLoop
 import HTTP
 import Judgement
 
-/// Whether a request gets spans, and what its upstream learns of that: W3C Trace Context, and
-/// nothing at all unless `otlp` is on.
+/// Decides whether a request gets spans, and what its upstream learns of them (W3C Trace Context).
+/// Without `otlp` there are none.
 extension Recorder {
-    /// Decides at the head. Who sent a `traceparent` has decided for its trace, within a limit:
-    /// anybody can say `sampled`.
+    /// Begins the trace at the head. A client that sends a `traceparent` decides for its own trace,
+    /// within a limit, because any client can say `sampled`.
     func beginTrace(_ tracing: SiteTracing) {
         guard !client.listener.isAdmin else { return }
         if let parent = head.traceParent(in: headBytes.span) {
@@ -15,18 +15,17 @@ extension Recorder {
             else { return }
             return trace(below: parent)
         }
-        // The request's id, which is random, decides, as for `log.sample`.
+        // The request's id is random, and decides as it does for `log.sample`.
         if exchange.arrival.requestID.word0 % 100 < tracing.samplePercent { trace(below: nil) }
     }
 
-    /// Writes the spans of an exchange that has ended. A refusal has some in any case, within a
-    /// limit.
+    /// Writes the spans of an exchange that has ended. A refusal always has some, within a limit.
     func endTrace(_ tracing: SiteTracing, at now: MonotonicInstant) {
         guard !client.listener.isAdmin else { return }
         if trace == nil, exchange.outcome.decision == .refused,
             worker.log.spans.admitsRefused(tracing, at: worker.loop.now)
         {
-            // What could not be read has no fields.
+            // A head that could not be read has no fields.
             let isRead = head.byteCount > 0 && headBytes.count >= head.byteCount
             trace(below: isRead ? head.traceParent(in: headBytes.span) : nil)
         }
@@ -37,7 +36,7 @@ extension Recorder {
         let spanIDs = worker.random.bytes16()
         trace = RequestTrace(
             traceID: parent?.traceID ?? worker.random.bytes16(), parentID: parent?.spanID,
-            // Zero stands for none.
+            // A span id of zero means none.
             spanID: max(1, spanIDs.word0), upstreamSpanID: max(1, spanIDs.word1),
             flags: TraceParent.sampled | (parent?.flags ?? TraceParent.random))
     }

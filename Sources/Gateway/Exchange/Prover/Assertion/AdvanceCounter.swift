@@ -6,18 +6,18 @@ import Policy
 import Settings
 
 extension AssertionProver {
-    /// Consumes the proof: accepts an assertion's counter and spends its challenge, all or nothing,
-    /// after the signature, once; or spends what else is good for one request.
+    /// Consumes the proof after its signature was checked. An assertion's counter is accepted and
+    /// its challenge spent in one step; other proofs that are good for one request are spent.
     func advanceCounter() throws(Refusal) -> Step { try prover.satisfyJudgement() }
 
-    /// Has the counter store accept the counter, where the assertion answers a challenge.
+    /// Has the counter store accept the counter, if the assertion answers a challenge.
     func advanceHotCounter() throws(Refusal) -> Step {
         let claim = try assertionClaim()
         guard let challenge = claim.challenge else {
             judge.met(.counter)
             return .next
         }
-        // Perhaps looked up again meanwhile.
+        // The key may have been looked up again meanwhile.
         try prover.checkKey()
         if worker.hub.floors.isBehind, site.settings.floors.whenUnkept == .refuse {
             throw Refusal(.storeUnavailable, .floorsUnkept)
@@ -57,7 +57,7 @@ extension AssertionProver {
         return .next
     }
 
-    /// Nothing is consumed that was not verified.
+    /// The verified claim; throws if there is none, so that only verified assertions are consumed.
     private func assertionClaim() throws(Refusal) -> AssertionClaim {
         guard case .assertion(let proof) = prover.proof, let claim = proof.claim else {
             throw Refusal(.internalFailure, .undecided)
@@ -65,7 +65,7 @@ extension AssertionProver {
         return claim
     }
 
-    /// Has the registry accept it too.
+    /// Has the registry accept the counter as well.
     func advanceDurably() throws(Refusal) -> Step {
         let claim = try assertionClaim()
         if claim.challenge == nil { try checkAccepted(claim) }
@@ -73,7 +73,8 @@ extension AssertionProver {
         return .wait
     }
 
-    /// The registry hears late of what routes with challenges accept.
+    /// Refuses a counter no higher than one that a route with challenges has accepted. The registry
+    /// hears of those late.
     private func checkAccepted(_ claim: AssertionClaim) throws(Refusal) {
         if let highest = worker.hub.floors.highest(of: claim.keyID),
             claim.assertion.counter <= highest
@@ -124,14 +125,15 @@ extension AssertionProver {
         case .unavailable: throw Refusal(.storeUnavailable, .counters)
         case .full: throw Refusal(.gatewayBusy, .countersFull)
         case .unknown:
-            // Perhaps accepted: the client must sign again with a new counter and challenge.
+            // The store may have accepted the assertion, so the client signs again with a new
+            // challenge.
             throw Refusal(
                 .storeUnavailable, .countersUnknown,
                 explanation: "the assertion may have been used: sign again", action: .signAgain)
         }
     }
 
-    /// Says so once a request, to whoever watches the log: a genuine device counts up.
+    /// Logs a conflict once per request. A genuine device signs each challenge with a new counter.
     private func reportConflict() {
         worker.meter.add(.counterConflicts)
         guard let keyID = prover.proofFacts.keyID else { return }
@@ -142,7 +144,7 @@ extension AssertionProver {
                 + "two devices may hold the key, or one device went back to an earlier state")
     }
 
-    /// Somebody else writes where only gateways should.
+    /// Logs a damaged record. Another program writes where only gateways should.
     private func reportHealing() {
         guard let keyID = prover.proofFacts.keyID else { return }
         worker.log.event(
@@ -165,7 +167,7 @@ extension AssertionProver {
 }
 
 extension ReplayPolicy {
-    /// `strict` is a window of one.
+    /// The size of the replay window; `strict` is a window of one.
     var windowSize: Int {
         if case .window(let size) = self { size } else { 1 }
     }

@@ -1,24 +1,24 @@
 import Judgement
 
-/// What became of the assertion of a request that was refused: whether it may be sent again.
+/// Tells the client whether the assertion of a refused request can be sent again.
 enum AssertionOutcome: String {
-    /// It was not accepted, and no store holds anything against it.
+    /// No store has accepted it or remembers it.
     case unspent
-    /// It was accepted, now or before.
+    /// A store accepted it, now or earlier.
     case spent
-    /// A store was asked and did not say: it may have been accepted.
+    /// A store was asked and did not answer, so it may have accepted the assertion.
     case unknown
 }
 
 extension AssertionProver {
-    /// Nil where there was none to be read.
+    /// Nil if the request brought no assertion that could be read.
     func assertionOutcome(after refusal: Refusal) -> AssertionOutcome? {
         guard case .assertion(let proof) = prover.proof, proof.keyID != nil else { return nil }
         if proof.isAccepted { return .spent }
         switch refusal.reason {
         case .assertionReplayed where refusal.cause == nil: return .spent
         case .storeUnavailable where exchange.phase == .advanceCounter:
-            // Where the counters were not asked at all nothing happened.
+            // If the counters could not be asked at all, nothing was spent.
             return refusal.cause == .check(.counters) ? .unspent : .unknown
         default: return .unspent
         }

@@ -4,15 +4,15 @@ import KeyStore
 
 /// How far the gateway has come with an assertion.
 enum AssertionProof {
-    /// The header is there; what it is about comes with the body.
+    /// The header is there. It is decoded once the body is complete.
     case announced
-    /// Decoded, and not yet believed.
+    /// The assertion was decoded, but not checked.
     case read(Evidence)
-    /// The signature holds.
+    /// The signature is valid.
     case verified(AssertionClaim)
-    /// A store has taken its counter: nobody can use it again.
+    /// A store has accepted the counter, so no request can use the assertion again.
     case accepted(AssertionClaim)
-    /// The request was not taken by its word.
+    /// The route did not accept the proof, but lets the request pass.
     case rejected(KeyID, wasAccepted: Bool)
 
     var keyID: KeyID? {
@@ -24,7 +24,7 @@ enum AssertionProof {
         }
     }
 
-    /// What its signature proves; nil before it was checked, and once it was rejected.
+    /// The facts that the signature proves; nil before it was checked and after a rejection.
     var claim: AssertionClaim? {
         switch self {
         case .verified(let claim), .accepted(let claim): claim
@@ -41,7 +41,7 @@ enum AssertionProof {
     }
 }
 
-/// What is left of an assertion once its signature holds: what the stores must accept.
+/// The facts that the stores must accept, once the signature of an assertion is valid.
 struct AssertionClaim {
     let keyID: KeyID
     let challenge: Challenge?

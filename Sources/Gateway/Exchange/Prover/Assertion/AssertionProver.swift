@@ -1,18 +1,20 @@
-/// Reads an assertion, binds it to its request, has its signature checked and its counter accepted.
+/// Reads an assertion, binds it to its request, and has its signature checked and its counter
+/// accepted.
 ///
-/// It may change the proof of its ``Prover``, and the memory that evidence is decoded into.
+/// It may change the memory that evidence is decoded into, and tells its ``Prover`` how far the
+/// proof has come.
 struct AssertionProver: ExchangePart {
     let exchange: Exchange
 
     @inline(__always) private var state: State { exchange.assertionsState }
 
-    /// The memory that proofs are decoded into.
+    /// The memory that assertions are decoded into.
     @inline(__always) var evidenceStorage: EvidenceStorage {
         _read { yield state.evidenceStorage }
         nonmutating _modify { yield &state.evidenceStorage }
     }
 
-    /// The memory of an assertion.
+    /// The memory for decoding.
     final class State {
         fileprivate(set) var evidenceStorage: EvidenceStorage = EvidenceStorage()
 

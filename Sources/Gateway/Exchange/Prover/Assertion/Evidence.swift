@@ -9,24 +9,24 @@ import KeyStore
 import Policy
 import Settings
 
-/// What a request brings to prove itself, decoded and not yet believed.
+/// The decoded parts of an assertion's request, before any of them is checked.
 struct Evidence {
     var assertion: [UInt8]
-    /// SHA-256 of the client data, the exact bytes received.
+    /// SHA-256 of the client data, over the exact bytes received.
     var clientDataHash: Bytes32
-    /// Authentic, but perhaps expired.
+    /// The challenge. It is authentic, but may have expired.
     var challenge: Challenge?
     var keyID: KeyID
 }
 
-/// The memory that the proofs of an exchange's requests are decoded into, one after another.
+/// The memory that the assertions of an exchange's requests are decoded into, one after another.
 ///
-/// ``Evidence`` shares it while it is looked at. By the next request nothing does.
+/// ``Evidence`` shares it while it is read. No value shares it when the next request begins.
 struct EvidenceStorage {
     var assertion: [UInt8] = []
     var clientData: [UInt8] = []
 
-    /// Forgets what was decoded; larger memory than `byteCountMax` is given back.
+    /// Forgets the decoded bytes. Memory of more than `byteCountMax` bytes is given back.
     mutating func forget(keepingAtMost byteCountMax: Int) {
         assertion.removeAll(keepingCapacity: assertion.capacity <= byteCountMax)
         clientData.removeAll(keepingCapacity: clientData.capacity <= byteCountMax)
@@ -34,7 +34,7 @@ struct EvidenceStorage {
 }
 
 extension AssertionProver {
-    /// Refuses what headers alone show to be no proof, before the body is read for the rest of it.
+    /// Refuses an assertion that its headers alone show to be malformed, before the body is read.
     func checkProofHeaders() throws(Refusal) {
         let assertion = try decodedAssertion()
         do throws(AssertionFailure) {
@@ -46,8 +46,8 @@ extension AssertionProver {
         _ = try signedBodyDigest()
     }
 
-    /// Reads assertion, client data, challenge and key id from where the route says they are. In
-    /// the `header` shape the client data says something of the request, too.
+    /// Reads the assertion, client data, challenge and key id from the places that the route names.
+    /// In the `header` shape, the client data also describes the request.
     func gatherEvidence() throws(Refusal) -> (Evidence, RequestClientData?) {
         let assertion = try decodedAssertion()
         switch policy.clientData {
@@ -90,7 +90,8 @@ extension AssertionProver {
         return (evidence, clientData)
     }
 
-    /// The client data is the body: older samples, which sign neither method nor path.
+    /// Reads client data that is the body itself. Older sample apps use it, and sign no method and
+    /// path.
     private func evidenceInBody(_ assertion: [UInt8]) throws(Refusal) -> Evidence {
         if let hash = try signedBodyDigest(), Bytes32(hash) != intake.digest {
             throw Refusal(.bodyMismatch, .clientDataHash)
@@ -102,7 +103,7 @@ extension AssertionProver {
             keyID: try keyID(signed: members.keyID, challenge: challenge))
     }
 
-    /// The digest of the body where the header has it in place of the client data.
+    /// The body's digest, if the client data header has it instead of client data.
     private func signedBodyDigest() throws(Refusal) -> [UInt8]? {
         let isThere = try decodeField(
             site.fieldNames.clientData, byteCountMax: 32, into: &evidenceStorage.clientData,
@@ -110,14 +111,14 @@ extension AssertionProver {
         return isThere ? evidenceStorage.clientData : nil
     }
 
-    /// Opens the challenge in `text`, which is the token or the base64 of its characters.
+    /// Opens the challenge in `text`, which is a token or the base64 of one.
     private func challenge(_ text: Span<UInt8>?) throws(Refusal) -> Challenge? {
         guard let text else {
             if policy.challenge == .off { return nil }
             throw Refusal(.challengeRequired)
         }
         if let opened = Self.open(text, site.sealer) { return opened }
-        // Sealed with a key that is gone, it may have been spent; other words are the app's own.
+        // A token sealed with a lost key may have been spent. Other text is the app's own.
         if policy.challenge == .off, !Self.looksLikeChallenge(text) { return nil }
         throw Refusal(.challengeExpired, .notOurs)
     }
@@ -133,10 +134,10 @@ extension AssertionProver {
         return Base64.withDecoded(text) { ChallengeSealer.hasTokenForm($0) } ?? false
     }
 
-    /// The base64 of the longest token.
+    /// The length of the longest token in base64.
     static let challengeByteCountMax = ChallengeSealer.tokenByteCountMax * 4 / 3 + 4
 
-    /// The key id: signed inside the client data, else from its header, else the challenge's.
+    /// The signed key id, or else the header's, or else the challenge's.
     private func keyID(signed: KeyID?, challenge: Challenge?) throws(Refusal) -> KeyID {
         let header = try headerKeyID()
         if let signed, let header, signed != header {
@@ -148,7 +149,7 @@ extension AssertionProver {
         return keyID
     }
 
-    /// The key that the request names in the header for it; nil where there is none.
+    /// The key id in its header; nil without the header.
     func headerKeyID() throws(Refusal) -> KeyID? {
         let text: Span<UInt8>
         let bytes = headBytes
@@ -163,8 +164,8 @@ extension AssertionProver {
         throw Refusal(.assertionMalformed, isTooShort ? .keyIDLength : .keyIDFieldBase64)
     }
 
-    /// Decodes the base64 value of the one field in `names` into `storage`; false where there is
-    /// none.
+    /// Decodes the base64 value of the only field in `names` into `storage`. False without the
+    /// field.
     private func decodeField(
         _ names: FieldNameSet, byteCountMax: Int, into storage: inout [UInt8],
         refusing checks: (repeated: Cause.Check, base64: Cause.Check)

@@ -6,17 +6,17 @@ import KeyStore
 import Policy
 import Settings
 
-/// The client data of the `body` shape: members of the body, found while it comes. Nothing is built
-/// of it, for nobody has proved anything yet.
+/// The client data of the `body` shape: members that are found while the body comes. No JSON value
+/// is built, because the sender has proved nothing yet.
 extension AssertionProver {
-    /// No body of an app has so many strings that could be challenges of ours.
+    /// No app sends more strings than this that could be challenges of the gateway.
     private static let candidateCountMax = 8
 
     private static let clientDataNames = RequestClientData.requiredMembers.map {
         Array($0.description.utf8)
     }
 
-    /// The members that the route names, and those by which the other shape is known.
+    /// The members that the route names, and those that mark client data of the `header` shape.
     private var bodyNames: [[UInt8]] {
         var names = [Array(policy.challengeMember.utf8)]
         if let name = policy.keyIDMember { names.append(Array(name.utf8)) }
@@ -48,7 +48,8 @@ extension AssertionProver {
         func member(_ name: [UInt8]) -> JSONMember {
             names.firstIndex(of: name).map { findings.members[$0] } ?? .absent
         }
-        // Signed for a request in the other shape, whose method and path nobody compares here.
+        // The body is client data of the `header` shape. Its method and path would not be compared
+        // here.
         guard Self.clientDataNames.contains(where: { member($0) == .absent }) else {
             throw Refusal(.assertionMalformed, .bodyIsClientData)
         }
@@ -58,7 +59,7 @@ extension AssertionProver {
         return (try challenge(in: named, findings), keyID)
     }
 
-    /// As a header that names no key, one that is malformed is never taken for one left out.
+    /// The key id in a member. As in the header, a malformed one does not count as left out.
     private func keyID(in member: JSONMember) throws(Refusal) -> KeyID? {
         switch member {
         case .absent: return nil
@@ -82,8 +83,8 @@ extension AssertionProver {
                 .challengeRepeated)
         }
         guard policy.challenge == .off else { return named }
-        // A route that names another member may have accepted this body: under whatever name, a
-        // challenge of ours must be spent. One is: with two the body would be good twice.
+        // A route that names another member may have accepted this body, so a challenge of the
+        // gateway must be spent whatever its name. With two, the body could be used twice.
         let ours = Set(findings.candidates.filter { isOurs($0) })
         guard !findings.hasMoreCandidates, ours.count < 2 else {
             throw Refusal(.assertionMalformed, .challengesTooMany)

@@ -6,10 +6,10 @@ import Judgement
 import KeyStore
 import Settings
 
-/// Assertions: read and bound to their request before anything is asked of a store.
+/// Assertions are read and bound to their request before any store is asked.
 ///
-/// Cheap checks come first: a flood without a fresh challenge of ours costs a MAC each, not a
-/// signature.
+/// Cheap checks come first, so that a flood without a fresh challenge of the gateway costs one MAC
+/// per request, not a signature.
 extension AssertionProver {
     /// Gathers the evidence and binds it to this request and its challenge.
     func readAssertion() throws(Refusal) -> Step {
@@ -23,7 +23,7 @@ extension AssertionProver {
         return .next
     }
 
-    /// The counter store was asked for its incarnation: what is known now decides.
+    /// Continues with what the gateway knows now of the counter store's incarnation.
     func incarnationWasLookedUp() {
         exchange.resume { () throws(Refusal) in
             try prover.satisfyJudgement { () throws(Refusal) in
@@ -36,7 +36,7 @@ extension AssertionProver {
         }
     }
 
-    /// Has the signature checked by the key that was looked up, when the turn ends.
+    /// Has the signature checked at the end of the turn, by the key that was looked up.
     func verify(_ evidence: Evidence) throws(Refusal) -> Step {
         let (key, app) = try prover.usableKey()
         do throws(AssertionFailure) {
@@ -48,7 +48,7 @@ extension AssertionProver {
         return .wait
     }
 
-    /// The verdict of the worker's ``SignatureQueue``.
+    /// Continues with the verdict of the worker's ``SignatureQueue``.
     func signatureWasChecked(_ outcome: AssertionBatch.Outcome) {
         exchange.resume { () throws(Refusal) in
             try prover.satisfyJudgement { () throws(Refusal) in
@@ -68,7 +68,7 @@ extension AssertionProver {
     private func take(
         _ assertion: VerifiedAssertion, _ evidence: Evidence
     ) throws(Refusal) {
-        // Nothing of the body is read for strangers, nor is anything spent on a bad one.
+        // A stranger's body is not parsed, and a bad body spends nothing.
         if match.endpoint == .assertToken {
             try endpoints.readAudience()
         }
@@ -79,8 +79,8 @@ extension AssertionProver {
         if match.endpoint == .assertToken { try endpoints.narrowAudience() }
     }
 
-    /// Whether the exchange waits until the counter store has said if it is under the incarnation
-    /// of `challenge`, of which this worker has not heard.
+    /// True if the exchange waits for the counter store's incarnation, because `challenge` names
+    /// one that this worker has not heard of.
     private func isEarly(_ challenge: Challenge, for keyID: KeyID) throws(Refusal) -> Bool {
         guard challenge.purpose == .assertion else {
             throw Refusal(.challengeExpired, .purpose)
@@ -105,7 +105,8 @@ extension AssertionProver {
     private func check(_ challenge: Challenge) throws(Refusal) {
         let now = worker.counters.moment(keyID: challenge.keyID, challenge: challenge.id)
         guard let now else { throw Refusal(.storeUnavailable, .counters) }
-        // First: its end is by the clock of its own incarnation.
+        // The incarnation is checked first, because the challenge's expiry is by that incarnation's
+        // clock.
         guard challenge.incarnation == now.incarnation else {
             throw Refusal(.challengeExpired, .incarnation)
         }
@@ -114,7 +115,7 @@ extension AssertionProver {
         }
     }
 
-    /// The client data must speak of this very request.
+    /// Throws unless the client data describes this request.
     private func check(_ clientData: RequestClientData) throws(Refusal) {
         let bytes = headBytes.span
         let isClaimed = checkCall.question?.body == .claimed

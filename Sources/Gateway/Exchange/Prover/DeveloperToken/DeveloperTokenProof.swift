@@ -4,7 +4,7 @@ import GatewayTokens
 enum DeveloperTokenProof {
     /// The header is there, and says that its token is a developer's.
     case announced
-    /// Authentic and in time; whether it was taken back is another question.
+    /// The token is authentic and has not expired. It may still have been revoked.
     case opened(DeveloperToken)
 
     var token: DeveloperToken? {

@@ -5,9 +5,9 @@ import Judgement
 import Policy
 import Settings
 
-/// Developer tokens: for machines without App Attest, on routes that say so.
+/// Developer tokens: for machines without App Attest, on routes that accept them.
 extension Prover {
-    /// Whether the one token header holds what says that it is a developer's.
+    /// True if the token header says that its token is a developer's.
     var claimsDeveloperToken: Bool {
         guard case .value(let range) = intake.uniqueField(site.fieldNames.token) else {
             return false
@@ -15,8 +15,8 @@ extension Prover {
         return site.developerTokens.claims(headBytes.span.extracting(range))
     }
 
-    /// Accepts a request by a developer's token: there is no key, and nothing is known of an app,
-    /// so of what the route demands only the tier is measured, and whose app it was made for.
+    /// Accepts a request with a developer token. It has no key and proves nothing of an app, so
+    /// only its tier and the app that it was made for are weighed.
     func accept(_ token: DeveloperToken) throws(Refusal) {
         try judge.meetStandard(token.worth.tier, of: token.appID)
         worker.meter.add(.developerTokens)
@@ -37,7 +37,7 @@ extension Prover {
         } catch {
             throw Refusal(.tokenInvalid, .tokenFailed(error))
         }
-        // Kept also where it is refused now: whose it was is for the log.
+        // The token is kept even if it is refused now, so that the log names its developer.
         proof = .developerToken(.opened(opened))
         let revoked = site.settings.developerTokens.revoked
         guard !revoked.contains(opened.name), !revoked.contains(opened.id) else {

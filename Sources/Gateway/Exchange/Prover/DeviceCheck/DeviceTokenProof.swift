@@ -6,12 +6,13 @@ import KeyStore
 enum DeviceTokenProof {
     /// The header is there.
     case announced
-    /// Decoded, and known by 128 bits of its SHA-256; stores and Apple are asked about it.
+    /// The token was decoded; 128 bits of its SHA-256 are its id. The stores and Apple are asked
+    /// about it.
     case read(Bytes16)
-    /// Apple knows the device; the bits where they were asked for.
+    /// Apple knows the device. The bits are there if the gateway asked for them.
     case genuine(Bytes16, AttestEnvironment, DeviceBits?)
 
-    /// The ID by which the token is remembered.
+    /// The id by which the stores remember the token.
     var id: Bytes16? {
         switch self {
         case .announced: nil
@@ -19,7 +20,7 @@ enum DeviceTokenProof {
         }
     }
 
-    /// The environment, once Apple knows the device.
+    /// Apple's environment; nil until Apple knows the device.
     var environment: AttestEnvironment? {
         if case .genuine(_, let environment, _) = self { environment } else { nil }
     }

@@ -9,7 +9,7 @@ import KeyStore
 import Settings
 
 extension Refusal {
-    /// Questions about devices are held back.
+    /// The refusal if the gateway asks Apple no more questions for now.
     init(_ bound: DeviceBound, retryAfterSeconds: UInt64?) {
         switch bound {
         case .inFlight: self.init(.gatewayBusy, .deviceCheckBusy)
@@ -20,10 +20,10 @@ extension Refusal {
     }
 }
 
-/// Tokens of DeviceCheck: what a device without App Attest can show. One is good for one request.
+/// DeviceCheck tokens, which a device without App Attest can send. Each is good for one request.
 extension Prover {
-    /// Asks whether the token was shown before: whoever has seen one may send it as often as he
-    /// likes, and that is not Apple's time.
+    /// Asks whether the token was used before. A sender who has seen a token may send it any number
+    /// of times, and must not cost a question to Apple each time.
     func lookUpDeviceToken() throws(Refusal) -> Step {
         guard let isSpent = worker.lookUpToken(for: exchange, try deviceTokenID()) else {
             return .wait
@@ -37,7 +37,7 @@ extension Prover {
         judge.met(.earlierUse)
     }
 
-    /// The counter store's answer to ``Worker/lookUpToken(for:_:)``.
+    /// Continues with the counter store's answer to ``Worker/lookUpToken(for:_:)``.
     func tokenWasLookedUp(isSpent: Bool) {
         exchange.resume { () throws(Refusal) in
             try satisfyJudgement { () throws(Refusal) in
@@ -47,7 +47,8 @@ extension Prover {
         }
     }
 
-    /// Asks Apple, through the control thread, whether the token is of a genuine device of ours.
+    /// Asks Apple, through the control thread, whether the token is from a genuine device with one
+    /// of the operator's apps.
     func askApple() throws(Refusal) -> Step {
         try askApple(about: try readDeviceToken().bytes, withBits: false)
     }
@@ -57,7 +58,7 @@ extension Prover {
         return .wait
     }
 
-    /// Apple's answer to that.
+    /// Continues with Apple's answer.
     func deviceWasJudged(_ verdict: DeviceVerdict) {
         guard match.endpoint != .attestVerify else {
             return exchange.resume { () throws(Refusal) in
@@ -82,7 +83,7 @@ extension Prover {
         return id
     }
 
-    /// Decodes the token, by which it is remembered.
+    /// Decodes the token and derives its id.
     func readDeviceToken() throws(Refusal) -> (id: Bytes16, bytes: [UInt8]) {
         guard case .value(let range) = intake.uniqueField(site.fieldNames.deviceCheck) else {
             throw Refusal(.deviceTokenInvalid, .deviceTokenRepeated)
@@ -91,16 +92,16 @@ extension Prover {
         guard text.count <= DeviceCheck.tokenByteCountMax, let bytes = Base64.decode(text),
             !bytes.isEmpty
         else { throw Refusal(.deviceTokenInvalid, .deviceTokenMalformed) }
-        // Of what it stands for: base64 has several spellings.
+        // The digest is of the decoded bytes, because base64 has several spellings.
         let digest = SHA256.hash(bytes.span)
         let id = Bytes16(word0: digest.word0, word1: digest.word1)
         proof = .deviceToken(.read(id))
         return (id, bytes)
     }
 
-    /// Throws for a device that is not known as a genuine one.
+    /// Throws unless Apple knows the device as a genuine one.
     ///
-    /// - Returns: the token's id.
+    /// - Returns: The token's id.
     @discardableResult
     func know(_ verdict: DeviceVerdict) throws(Refusal) -> Bytes16 {
         switch verdict {
@@ -116,7 +117,7 @@ extension Prover {
         }
     }
 
-    /// Accepts the token, once and for good.
+    /// Spends the token.
     func spendDeviceToken() throws(Refusal) -> Step {
         guard let verdict = worker.spendToken(for: exchange, try deviceTokenID()) else {
             return .wait
@@ -126,7 +127,7 @@ extension Prover {
         return .next
     }
 
-    /// The counter store's answer to ``Worker/spendToken(for:_:)``.
+    /// Continues with the counter store's answer to ``Worker/spendToken(for:_:)``.
     func tokenWasSpent(_ verdict: CounterVerdict) {
         let check = { () throws(Refusal) -> Step in
             try self.checkSpending(verdict)
@@ -139,7 +140,7 @@ extension Prover {
         }
     }
 
-    /// Throws where it was spent before.
+    /// Throws if the token was spent before, or could not be spent.
     func checkSpending(_ verdict: CounterVerdict) throws(Refusal) {
         switch verdict {
         case .accepted: return

@@ -4,7 +4,8 @@ import Policy
 enum ForeignTokenProof {
     /// The header is there.
     case announced(ForeignProof)
-    /// Signed by the issuer, in time, and for us; the subject as metrics name it.
+    /// The issuer signed the token for this gateway, and it has not expired. Metrics name the
+    /// subject.
     case verified(ForeignProof, subject: String)
 
     var proof: ForeignProof {
@@ -13,7 +14,7 @@ enum ForeignTokenProof {
         }
     }
 
-    /// Nil before it was verified.
+    /// The subject as metrics name it; nil before the token was verified.
     var subject: String? {
         if case .verified(_, let subject) = self { subject } else { nil }
     }

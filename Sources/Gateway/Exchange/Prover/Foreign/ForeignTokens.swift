@@ -3,10 +3,10 @@ import HTTP
 import Judgement
 import Policy
 
-/// Tokens of other issuers, on routes that name these. Whoever holds one can send it as often as
-/// they like until it ends: it proves what its issuer found out, and nothing about this request.
+/// Tokens of other issuers, on routes that name them. A holder can send one any number of times
+/// until it expires: it proves what its issuer found out, and nothing about this request.
 extension Prover {
-    /// The first of the route's issuers whose header is there.
+    /// The proof for the first of the route's issuers whose header is there.
     func announcedForeignProof() -> Proof? {
         for proof in policy.proofs
         where !intake.uniqueField(site.issuers[proof.index].fieldNames).isAbsent {
@@ -25,8 +25,7 @@ extension Prover {
         self.proof = .foreign(.verified(proof, subject: subject))
     }
 
-    /// Accepts a request by another issuer's token. There is no key, so of what the route demands
-    /// only the tier is measured.
+    /// Accepts a request with another issuer's token. It has no key, so only its tier is weighed.
     func accept(_ proof: ForeignProof) throws(Refusal) {
         try judge.acceptForeign(proof.tier)
     }

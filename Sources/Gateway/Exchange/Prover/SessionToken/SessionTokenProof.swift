@@ -4,7 +4,7 @@ import GatewayTokens
 enum SessionTokenProof {
     /// The header is there.
     case announced
-    /// Authentic, in time, and bound to this request where tokens are bound.
+    /// The token is authentic, has not expired, and is bound to this request if tokens are bound.
     case opened(OpenedSessionToken)
 
     var opened: OpenedSessionToken? {

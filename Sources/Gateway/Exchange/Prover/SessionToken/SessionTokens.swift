@@ -9,9 +9,9 @@ import KeyStore
 import Policy
 import Settings
 
-/// Session tokens: one assertion does for a while, for the routes that take them.
+/// Session tokens, with which one assertion is enough for a while on routes that accept them.
 extension Prover {
-    /// Authentic and in time; only whether its key was revoked is not known.
+    /// Accepts an authentic token that has not expired, though its key may have been revoked.
     func acceptUnrevoked(_ token: SessionToken) throws(Refusal) {
         let isConfigured = site.settings.apps.contains {
             $0.id == token.appID && $0.environments.contains(token.environment)
@@ -23,8 +23,8 @@ extension Prover {
         if judge.judgement.shortfall == nil { judge.note(.check(.revocationUnknown)) }
     }
 
-    /// Opens the token, for this route and this sender. The key that it was issued to is in the
-    /// cache as a rule, and no store is asked for more.
+    /// Opens the token for this route and this sender. Its key is usually in the cache, so that no
+    /// store is asked.
     func readSessionToken() throws(Refusal) {
         guard let routeIndex = match.routeIndex,
             case .value(let range) = intake.uniqueField(site.fieldNames.token)
@@ -55,15 +55,15 @@ extension Prover {
     private func authenticate(
         _ token: Span<UInt8>
     ) throws(SessionTokenFailure) -> OpenedSessionToken {
-        // What the worker remembers was opened by the keys of its own site.
+        // The worker's cache holds tokens that its own site's keys have opened.
         guard site === worker.site else {
             return OpenedSessionToken(try site.tokens.open(token))
         }
         return try worker.verifiers.tokens.open(token, by: site.tokens)
     }
 
-    /// SHA-256 of the value of the header that tokens are bound to; nil where it is not there, is
-    /// empty, or comes more than once.
+    /// SHA-256 of the value of the header that tokens are bound to; nil if it is absent, empty or
+    /// repeated.
     func boundValueHash() -> Bytes32? {
         guard let name = site.settings.sessionTokens.boundHeader else { return nil }
         let bytes = headBytes.span
@@ -74,7 +74,7 @@ extension Prover {
             guard found == nil else { return nil }
             found = field.value
         }
-        // Everybody can send nothing.
+        // An empty value binds a token to no sender.
         guard let found, !found.isEmpty else { return nil }
         return SHA256.hash(bytes.extracting(found))
     }
