@@ -120,7 +120,7 @@ struct ShapeTests {
     /// The names before the dot of what a line assigns to, or lends to be changed.
     private static func changedNames(_ line: some StringProtocol) -> [String] {
         let line = String(line)
-        let assignment = /(?:^|[\s{(])(?:exchange\??\.)?(\w+)(?:\.\w+)+ [-+]?=\s/
+        let assignment = /(?:^|[\s{(])(?:exchange\??\.)?(\w+)(?:\.\w+)+ [-+]?=(?:\s|$)/
         let loan = /&(?:exchange\.)?(\w+)\.\w+/
         return line.matches(of: assignment).map { String($0.output.1) }
             + line.matches(of: loan).map { String($0.output.1) }

@@ -4,7 +4,7 @@ import Bytes
 /// gateway may set, and the gateway's own. It also writes the answers of routes without an
 /// upstream.
 ///
-/// It may change that head, and it notes in the attempts whether the body is in it.
+/// It may change that head alone.
 struct HeadRewriter: ExchangePart {
     let exchange: Exchange
 

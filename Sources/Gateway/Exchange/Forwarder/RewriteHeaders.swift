@@ -92,9 +92,10 @@ extension HeadRewriter {
     /// Appends a small body to the head, for one write. Copying it costs less than a second system
     /// call.
     private func appendSmallBody() {
-        forwarder.attempts.isBodyInHead =
+        let isInHead =
             intake.body.isInMemory && intake.body.byteCount <= Self.inlineBodyByteCountMax
-        guard forwarder.attempts.isBodyInHead, intake.body.byteCount > 0 else { return }
+        forwarder.sendsBody(inHead: isInHead)
+        guard isInHead, intake.body.byteCount > 0 else { return }
         intake.body.withMemory { upstreamHead.append($0) }
     }
 

@@ -17,6 +17,9 @@ extension Forwarder {
         return attempts.isBodyInHead ? .head : .memory
     }
 
+    /// Notes whether the body stands behind the head, for one write.
+    func sendsBody(inHead isInHead: Bool) { attempts.isBodyInHead = isInHead }
+
     var isStreamEnded: Bool { intake.isComplete && intake.bodyStream.isEmpty }
     var hasTrailers: Bool { intake.trailers != nil }
     var asksForTunnel: Bool { tunnel.isAsked }
