@@ -127,7 +127,7 @@ struct ClientDepartureTests {
         try stepped.begin(method: "POST", fields: "Content-Length: 10000000\r\n")
         let leased = try #require(stepped.leased)
         let piece = String(repeating: "a", count: 64 * 1024)
-        while stepped.connection.transport?.isReading == true {
+        try repeatWhile(stepped.connection.transport?.isReading == true) {
             stepped.send(piece)
             stepped.connection.descriptorIsReadable()
         }

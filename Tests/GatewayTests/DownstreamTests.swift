@@ -232,7 +232,7 @@ struct DownstreamTests {
         #expect(stepped.waitingByteCount > 0)
         stepped.connection.drain()
         var takenCount = 0
-        while stepped.connection.state == .finishing {
+        try repeatWhile(stepped.connection.state == .finishing) {
             takenCount += stepped.drainClient()
             stepped.connection.descriptorIsWritable()
         }
@@ -321,7 +321,7 @@ struct DownstreamTests {
         let stepped = try full(next: next)
         #expect(stepped.connection.transport?.isReading == false)
         take(from: stepped)
-        while stepped.connection.exchange?.intake.isComplete != true {
+        try repeatWhile(stepped.connection.exchange?.intake.isComplete != true) { () throws in
             try #require(stepped.connection.transport?.isReading == true)
             stepped.connection.descriptorIsReadable()
         }

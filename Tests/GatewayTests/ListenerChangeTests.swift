@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import GatewayTesting
 import Policy
 import Settings
 import Testing
@@ -50,7 +51,7 @@ struct ListenerChangeTests {
         let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
         let connection = stepped.connection
         var count = 0
-        while stepped.waitingByteCount == 0 {
+        try repeatWhile(stepped.waitingByteCount == 0) {
             stepped.send("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
             connection.descriptorIsReadable()
             count += 1
@@ -63,7 +64,7 @@ struct ListenerChangeTests {
         #expect(connection.state == .finishing)
         #expect(connection.exchange == nil)
         var answers = ""
-        while stepped.waitingByteCount > 0 {
+        try repeatWhile(stepped.waitingByteCount > 0) {
             answers += stepped.takeAnswers()
             connection.descriptorIsWritable()
         }

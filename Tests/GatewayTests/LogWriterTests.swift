@@ -133,7 +133,7 @@ struct LogWriterTests {
         defer { Socket.close(source) }
         let writer = try #require(try LogWriter(.file(path: path)))
         let line = Self.lines(0..<1, digitCount: 200)
-        while writer.droppedLineCount == 0 { writer.post(line.span) }
+        try repeatWhile(writer.droppedLineCount == 0) { writer.post(line.span) }
         unlink(path)
         let said = Locked<[IOError?]>([])
         writer.reopen { error in said.withLock { $0.append(error) } }

@@ -101,14 +101,14 @@ struct PausedUpstreamTests {
         leased.descriptorIsReadable()
         #expect(!transport.isReading)
         #expect(leased.isPaused)
-        while leased.isPaused {
+        try repeatWhile(leased.isPaused) {
             _ = stepped.takeAnswers()
             stepped.connection.descriptorIsWritable()
         }
         #expect(transport.isReading)
         _ = try fill(stepped, isChunked: false)
         // The client is ready before more comes.
-        while leased.isPaused {
+        try repeatWhile(leased.isPaused) {
             _ = stepped.takeAnswers()
             stepped.connection.descriptorIsWritable()
         }

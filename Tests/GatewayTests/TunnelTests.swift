@@ -55,7 +55,7 @@ struct TunnelTests {
         let head = try #require(upstream.requestHeads.first)
         #expect(head.contains("\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"))
         #expect(head.contains("\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"))
-        while try !metrics(gateway).contains("sallyport_tunnels{worker=\"0\"} 0\n") {}
+        try waitWhile(!metrics(gateway).contains("sallyport_tunnels{worker=\"0\"} 0\n"))
         #expect(try metrics(gateway).contains("sallyport_tunnels_total 1\n"))
         let lines = try gateway.logLines()
         #expect(lines.count == 1)

@@ -319,7 +319,7 @@ final class FloorFileTests {
             #expect(paths.count == 2 && memoryPaths.count == 2)
         }
         let next = start()
-        while paths.count > 1 || memoryPaths.count > 1 {
+        try repeatWhile(paths.count > 1 || memoryPaths.count > 1) {
             next.takeOver(now: 0)
             sched_yield()
         }
@@ -339,7 +339,7 @@ final class FloorFileTests {
         }
         takeOver([key], in: table)
         #expect(table.floor(of: key, known: 0, asOf: 0, now: 0)?.settled == 9)
-        while paths.count > 1 || memoryPaths.count > 1 {
+        try repeatWhile(paths.count > 1 || memoryPaths.count > 1) {
             table.takeOver(now: 0)
             sched_yield()
         }
@@ -453,7 +453,7 @@ final class FloorFileTests {
         }
         let before = try #require(memoryPaths.first)
         let next = start(placeCountMax: 5)
-        while next.keyCount < 6 {
+        try repeatWhile(next.keyCount < 6) {
             next.takeOver(now: 0)
             sched_yield()
         }

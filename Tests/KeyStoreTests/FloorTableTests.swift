@@ -2,6 +2,7 @@ import AppAttest
 import Bytes
 import EventLoop
 import Foundation
+import GatewayTesting
 import KeyStore
 import SQLiteKeyStore
 import Testing
@@ -155,7 +156,7 @@ final class FloorTableTests {
         #expect(slow.takeFloors() == 32 * 256)
         #expect(table.keyCount == 20_000 - 32 * 256)
         var count = 32 * 256
-        while table.keyCount > 0 {
+        try repeatWhile(table.keyCount > 0) {
             table.raise(in: slow, now: 1000)
             count += slow.takeFloors()
         }

@@ -127,7 +127,7 @@ final class SQLiteLogTests {
             _ = poll(nil, 0, 1)
         }
         for record in records {
-            while (try? registry.find(record.keyID)) == nil { _ = poll(nil, 0, 1) }
+            try repeatWhile((try? registry.find(record.keyID)) == nil) { _ = poll(nil, 0, 1) }
             #expect(try registry.find(record.keyID) == record.withoutReceipt)
         }
         registry.close()

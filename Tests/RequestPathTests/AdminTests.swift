@@ -93,7 +93,7 @@ struct AdminTests {
         #expect(try kept.exchange("GET", "/metrics").status == 200)
         #expect(try gateway.reload(text: swapped)["event"]?.stringValue == "reloaded")
         // The control thread hears of it as the workers do, by a message.
-        while try kept.exchange("GET", "/metrics").status == 200 {}
+        try waitWhile(kept.exchange("GET", "/metrics").status == 200)
         #expect(try kept.exchange("GET", "/metrics").status == 404)
         #expect(try RawClient(port: second).exchange("GET", "/metrics").status == 200)
     }

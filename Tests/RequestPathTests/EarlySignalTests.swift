@@ -69,7 +69,9 @@ struct EarlySignalTests {
         for signal in [SIGHUP, SIGUSR1, SIGUSR2, SIGTERM] {
             let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
             gateway.current.terminate()
-            while gateway.current.exitStatus == nil { gateway.current.send(signal: signal) }
+            try repeatWhile(gateway.current.exitStatus == nil) {
+                gateway.current.send(signal: signal)
+            }
             #expect(gateway.current.exitStatus == .exited(0), "\(signal)")
         }
     }

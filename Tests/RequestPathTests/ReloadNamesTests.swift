@@ -65,7 +65,7 @@ struct ReloadNamesTests {
         try resolver.answer("slow.scripted", "127.0.0.1") { () throws in
             #expect(try gateway.metric("sallyport_config_generation") == 1)
         }
-        while try gateway.metric("sallyport_config_generation") == 1 {}
+        try waitWhile(gateway.metric("sallyport_config_generation") == 1)
         #expect(try gateway.metric("sallyport_config_generation") == 2)
         #expect(try gateway.exchange("GET", "/").status == 200)
     }

@@ -100,7 +100,7 @@ struct SecuredPostgresTests {
         let before = try server.query(load)
         try server.query("SELECT pg_reload_conf()")
         // Sessions begin with what the server has read by then.
-        while try server.query(load) == before { _ = poll(nil, 0, 10) }
+        try waitWhile(server.query(load) == before)
         try cut()
     }
 

@@ -223,7 +223,7 @@ final class GatewayUnderTest {
                 .reload(WorkerUpdate(site: site, listeners: kept, reports: reports))))
         let admin = try RawClient(port: adminPort, host: "127.0.0.1")
         let line = "\nsallyport_config_generation \(generation)\n"
-        while try !admin.exchange("GET", "/metrics").bodyText.contains(line) {}
+        try repeatWhile(!admin.exchange("GET", "/metrics").bodyText.contains(line)) {}
     }
 
     /// By the clock that challenges are judged by.
