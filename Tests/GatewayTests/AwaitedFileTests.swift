@@ -67,7 +67,7 @@ struct AwaitedFileTests {
     /// Sends the rest of the body, whose file takes all of it, until the upstream is connected to.
     private func sendAll(_ byteCount: Int) throws {
         var rest = byteCount
-        while rest > 0 || stepped.connection.exchange?.forwarder.upstream == nil {
+        while rest > 0 || stepped.connection.exchange?.forwarder.state.upstream == nil {
             rest = send(rest)
             try awaitThreads()
             try #require(settle())
@@ -82,13 +82,13 @@ struct AwaitedFileTests {
         #expect(rest > 0)
         let connection = stepped.connection
         #expect(connection.transport?.isReading == false)
-        #expect(connection.exchange?.intake.body.isBehind == true)
+        #expect(connection.exchange?.intake.state.body.isBehind == true)
         #expect(settle())
         for _ in 0..<4 { mayGoOn.signal() }
         try awaitThreads()
         #expect(settle())
         try sendAll(rest)
-        #expect(connection.exchange?.intake.body.byteCount == Self.byteCount)
+        #expect(connection.exchange?.intake.state.body.byteCount == Self.byteCount)
     }
 
     @Test("wakes the worker for nothing while its upstream waits for the next bytes")

@@ -56,17 +56,17 @@ struct BackPressureTests {
         stepped.send(String(repeating: "x", count: 1000))
         try stepped.beginWhatCame()
         let exchange = try #require(stepped.connection.exchange)
-        #expect(exchange.intake.body.byteCount == 1000)
+        #expect(exchange.intake.state.body.byteCount == 1000)
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let leased = try #require(stepped.leased)
         let block = [UInt8](repeating: 0x2E, count: 2048)
         try repeatWhile(!leased.isPaused) { try stepped.relay(block) }
         // From here on it is known as one that keeps an upstream waiting.
-        #expect(exchange.forwarder.clientWait.since != nil)
+        #expect(exchange.forwarder.state.clientWait.since != nil)
         stepped.closeClient()
         stepped.connection.descriptorIsWritable()
         #expect(stepped.connection.state == .closed)
-        #expect(exchange.intake.body.byteCount == 0)
+        #expect(exchange.intake.state.body.byteCount == 0)
     }
 
     @Test("an upstream waits while the client takes nothing, and goes on when it does")

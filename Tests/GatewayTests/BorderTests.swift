@@ -48,12 +48,12 @@ struct BorderTests {
             let sink = AnswerSink()
             exchange.begin(
                 on: sink, listener: stepped.worker.idleListener, peer: peer, isPeerTrusted: false)
-            exchange.intake.match.routeIndex = 0
+            exchange.intake.state.match.routeIndex = 0
             exchange.phase = .leaseUpstream
-            decide(&exchange.judge.judgement)
+            decide(&exchange.judge.state.judgement)
             exchange.advance()
             #expect(sink.status == (forwards ? nil : 500), "\(name)")
-            #expect(exchange.forwarder.attempts.count == (forwards ? 1 : 0), "\(name)")
+            #expect(exchange.forwarder.state.attempts.count == (forwards ? 1 : 0), "\(name)")
             if forwards { exchange.downstreamIsLost() }
         }
     }
@@ -62,8 +62,8 @@ struct BorderTests {
     func reset() throws {
         let stepped = try SteppedWorker()
         let exchange = stepped.worker.takeExchange()
-        exchange.intake.digest = Bytes32(word0: 1, word1: 2, word2: 3, word3: 4)
+        exchange.intake.state.digest = Bytes32(word0: 1, word1: 2, word2: 3, word3: 4)
         exchange.reset()
-        #expect(exchange.intake.digest == .zero)
+        #expect(exchange.intake.state.digest == .zero)
     }
 }

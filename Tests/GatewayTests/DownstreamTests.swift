@@ -321,7 +321,7 @@ struct DownstreamTests {
         let stepped = try full(next: next)
         #expect(stepped.connection.transport?.isReading == false)
         take(from: stepped)
-        try repeatWhile(stepped.connection.exchange?.intake.isComplete != true) { () throws in
+        try repeatWhile(stepped.connection.exchange?.intake.state.isComplete != true) { () throws in
             try #require(stepped.connection.transport?.isReading == true)
             stepped.connection.descriptorIsReadable()
         }
@@ -343,6 +343,6 @@ struct DownstreamTests {
         stepped.connection.drain()
         take(from: stepped)
         #expect(stepped.connection.state == .exchanging)
-        #expect(stepped.connection.exchange?.intake.isComplete == true)
+        #expect(stepped.connection.exchange?.intake.state.isComplete == true)
     }
 }

@@ -20,24 +20,24 @@ struct ExchangePartTests {
     @Test("the intake keeps a head, and forgets it, its route and its body")
     func intake() {
         let head = Array("GET /a HTTP/1.1\r\nHost: api\r\n\r\n".utf8)
-        let outcome = exchange.intake.head.parse(head.span, limits: exchange.site.headLimits)
+        let outcome = exchange.intake.state.head.parse(head.span, limits: exchange.site.headLimits)
         #expect(outcome == .complete)
         exchange.intake.keepHead(head.span)
-        #expect(exchange.intake.headBytes == head && exchange.intake.head.host != nil)
-        exchange.intake.match.routeIndex = 1
+        #expect(exchange.intake.headBytes == head && exchange.intake.state.head.host != nil)
+        exchange.intake.state.match.routeIndex = 1
         exchange.intake.beginBody(at: MonotonicInstant(nanoseconds: 5), isComplete: true)
         exchange.intake.expectDigest()
         exchange.intake.take(Bytes32(word0: 1, word1: 2, word2: 3, word3: 4))
 
         exchange.reset()
-        #expect(exchange.intake.headBytes.isEmpty && exchange.intake.head.host == nil)
-        #expect(exchange.intake.match.routeIndex == nil)
-        #expect(!exchange.intake.isComplete && exchange.intake.hash == nil)
-        #expect(exchange.intake.digest == .zero)
+        #expect(exchange.intake.headBytes.isEmpty && exchange.intake.state.head.host == nil)
+        #expect(exchange.intake.state.match.routeIndex == nil)
+        #expect(!exchange.intake.state.isComplete && exchange.intake.state.hash == nil)
+        #expect(exchange.intake.state.digest == .zero)
     }
 
     private var hasVerdict: Bool {
-        switch exchange.judge.verdict {
+        switch exchange.judge.state.verdict {
         case .some: true
         case nil: false
         }
@@ -60,17 +60,17 @@ struct ExchangePartTests {
     @Test("the prover tells the facts of a proof at each step, and forgets them")
     func prover() {
         exchange.prover.take(.announced)
-        #expect(exchange.prover.proofFacts.kind == .assertion)
-        #expect(exchange.prover.proofFacts.keyID == nil)
+        #expect(exchange.prover.state.proofFacts.kind == .assertion)
+        #expect(exchange.prover.state.proofFacts.keyID == nil)
 
         exchange.reset()
-        #expect(exchange.prover.proofFacts.kind == nil)
+        #expect(exchange.prover.state.proofFacts.kind == nil)
     }
 
     @Test("the rewriter's head and the forwarder's attempts are those of one request")
     func forwarding() {
-        exchange.rewriter.upstreamHead.append("GET / HTTP/1.1\r\n")
-        exchange.forwarder.attempts.count = 2
+        exchange.rewriter.state.upstreamHead.append("GET / HTTP/1.1\r\n")
+        exchange.forwarder.state.attempts.count = 2
         exchange.forwarder.clientIsAwaited(since: MonotonicInstant(nanoseconds: 5))
         exchange.forwarder.clientSent(10, enough: 100)
         #expect(exchange.awaitedClientSince != nil && exchange.attemptCount == 2)
@@ -78,8 +78,8 @@ struct ExchangePartTests {
         #expect(exchange.awaitedClientSince == nil, "it has sent enough")
 
         exchange.reset()
-        let headByteCount = exchange.rewriter.upstreamHead.count
+        let headByteCount = exchange.rewriter.state.upstreamHead.count
         #expect(headByteCount == 0)
-        #expect(exchange.attemptCount == 0 && exchange.forwarder.clientWait.byteCount == 0)
+        #expect(exchange.attemptCount == 0 && exchange.forwarder.state.clientWait.byteCount == 0)
     }
 }

@@ -37,7 +37,7 @@ struct ListenerChangeTests {
         #expect(connection.state == .exchanging)
         let agreed = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n"
         try stepped.relay(Array("HTTP/1.1 101 Switching Protocols\r\n\(agreed)".utf8))
-        #expect(connection.exchange?.forwarder.tunnel.isOpen == true)
+        #expect(connection.exchange?.forwarder.state.tunnel.isOpen == true)
         // Beyond where the wheel may stand already.
         letPass(Gateway.farewell + .seconds(2), on: worker)
         #expect(stepped.takeAnswers().hasPrefix("HTTP/1.1 101 "))

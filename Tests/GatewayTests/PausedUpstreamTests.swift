@@ -135,12 +135,12 @@ struct PausedUpstreamTests {
         try stepped.begin(method: "PUT", fields: "Content-Length: 9\r\n")
         let exchange = try #require(stepped.connection.exchange)
         let leased = try #require(stepped.leased)
-        #expect(exchange.forwarder.clientWait.since != nil)
+        #expect(exchange.forwarder.state.clientWait.since != nil)
         // The place of the connection that broke is another request's already.
         exchange.upstreamFailed(
             .broken(description: "reset"), wasReused: true, isUnsent: true, sawAnswer: false)
         #expect(exchange.forwarder.pool?.waitingCount == 1)
-        #expect(exchange.forwarder.clientWait.since == nil)
+        #expect(exchange.forwarder.state.clientWait.since == nil)
         leased.abandon()
     }
 }

@@ -77,7 +77,7 @@ struct ProxyProtocolTests {
             let connection = try #require(stepped.worker.clients.first as? HTTP1Connection)
             #expect(connection.peer.ipText == "192.0.2.7")
             connection.descriptorIsReadable()
-            #expect(connection.exchange?.intake.head.host != nil)
+            #expect(connection.exchange?.intake.state.head.host != nil)
             connection.lose()
         }
     }

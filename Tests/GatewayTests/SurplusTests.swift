@@ -24,7 +24,7 @@ struct SurplusTests {
         #expect(leased.state == .closed)
         #expect(stepped.takeAnswers().isEmpty)
         #expect(
-            stepped.connection.exchange?.forwarder.upstream != nil,
+            stepped.connection.exchange?.forwarder.state.upstream != nil,
             "tried again on a fresh connection")
     }
 

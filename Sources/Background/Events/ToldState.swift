@@ -2,7 +2,7 @@ import EventLoop
 
 /// A state that the operator is told of each time it changes.
 struct ToldState<State: Equatable> {
-    /// What is told of a state.
+    /// The event that tells a state.
     struct Event {
         let level: StaticString
         let name: StaticString

@@ -34,7 +34,7 @@ extension AdminDesk {
             throw Refusal(
                 .notFound, .admin, explanation: "The admin API has nothing under this path.")
         }
-        administration = AdministrationRequest(
+        state.administration = AdministrationRequest(
             resource: resource,
             author: AuditAuthor(
                 way: .api, name: token.name, origin: exchange.peerText,
@@ -87,7 +87,7 @@ extension AdminDesk {
     /// The body has come: parses the call, and has it carried out.
     func administer() throws(Refusal) -> Step {
         judge.answer()
-        guard let request = administration, let access = worker.hub.administration else {
+        guard let request = state.administration, let access = worker.hub.administration else {
             throw Refusal(.notFound, .admin)
         }
         let call: AdministrationCall
@@ -149,7 +149,7 @@ extension AdminDesk {
     /// to leave keys out.
     private func administeredKeys() throws(AdministrationFault) -> [KeyID] {
         let limit = intake.bodyByteCountMax
-        let value = intake.body.withMemory { json in
+        let value = intake.state.body.withMemory { json in
             try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
         guard let members = value?.objectValue, members.count == 1,

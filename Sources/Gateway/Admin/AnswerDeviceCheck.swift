@@ -11,7 +11,7 @@ import KeyStore
 import Settings
 
 /// `POST /device-check/query`, `/update` and `/validate`: Apple's two bits, by the names that the
-/// configuration gives them. Only for whoever has the secret.
+/// configuration gives them. Only with the secret.
 extension AdminDesk {
     /// A token of DeviceCheck and a few words.
     static let deviceActionByteCountMax = 16 * 1024
@@ -27,7 +27,7 @@ extension AdminDesk {
             response.fields.append(("WWW-Authenticate", Array("Bearer".utf8)))
             return exchange.answer(response)
         }
-        inquiry = DeviceInquiry(action: action)
+        state.inquiry = DeviceInquiry(action: action)
         guard head.methodKind == .post else {
             throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
         }
@@ -64,7 +64,7 @@ extension AdminDesk {
             throw Refusal(.notFound, .deviceCheckPath)
         }
         let limit = intake.bodyByteCountMax
-        let body = intake.body.withMemory { json in
+        let body = intake.state.body.withMemory { json in
             try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
         let order: DeviceOrder
@@ -73,7 +73,7 @@ extension AdminDesk {
         } catch {
             return exchange.answer(deviceError(400, "bad_request", error.text))
         }
-        self.inquiry?.order = order
+        state.inquiry?.order = order
         guard let keyID = order.keyID else { return try ask(order) }
         try worker.lookUpKey(for: exchange, keyID, as: .inquiredKey)
         return .wait
@@ -81,7 +81,7 @@ extension AdminDesk {
 
     /// The registry has told whether it knows the key.
     func askAboutInquiredDevice() throws(Refusal) -> Step {
-        guard let order = inquiry?.order else { throw Refusal(.internalFailure, .endpoint) }
+        guard let order = state.inquiry?.order else { throw Refusal(.internalFailure, .endpoint) }
         guard let key = prover.known.key, key.status != .erased else {
             return exchange.answer(
                 deviceError(404, "key_unknown", "the key is not enrolled: Apple was not asked"))
@@ -99,10 +99,10 @@ extension AdminDesk {
         if case .judged(let verdict) = reply { return prover.deviceWasJudged(verdict) }
         worker.meter.resumed(exchange.phase)
         if case .changed = reply { noteDeviceUpdate() }
-        guard let keyID = inquiry?.order?.keyID, let bits = reply.bits else {
+        guard let keyID = state.inquiry?.order?.keyID, let bits = reply.bits else {
             return end(reply)
         }
-        inquiry?.reply = reply
+        state.inquiry?.reply = reply
         do throws(Refusal) {
             try worker.keep(bits, of: keyID, for: exchange)
         } catch {
@@ -113,7 +113,7 @@ extension AdminDesk {
     /// Writes the update to the audit log. Apple has changed its bits, so the entry is made
     /// whatever happens next.
     private func noteDeviceUpdate() {
-        guard let order = inquiry?.order, case .change(let bit0, let bit1, _) = order.kind,
+        guard let order = state.inquiry?.order, case .change(let bit0, let bit1, _) = order.kind,
             let names = site.settings.deviceCheck?.bitNames,
             let access = worker.hub.administration
         else { return }
@@ -137,7 +137,7 @@ extension AdminDesk {
     func bitsWereKept(_ result: Result<Bool, StoreError>) {
         switch result {
         case .success(true):
-            if let reply = inquiry?.reply { end(reply) }
+            if let reply = state.inquiry?.reply { end(reply) }
         case .success(false):
             end(deviceError(404, "key_unknown", "Apple answered, but the key was erased meanwhile"))
         case .failure(let error):
@@ -148,7 +148,7 @@ extension AdminDesk {
 
     /// The registry does not answer, or not in time.
     func registryFailed() {
-        let isApplesDone = inquiry?.reply != nil
+        let isApplesDone = state.inquiry?.reply != nil
         end(
             deviceError(
                 503, "store_unavailable",

@@ -173,7 +173,7 @@ struct StatusInspection {
         server.unasked(history, at: now).map { "\(server.state) (\($0))" } ?? server.state
     }
 
-    /// What the last event of a name said, to end a sentence with.
+    /// The words of the last event of a name, to end a sentence with.
     func said(_ event: String) -> String { Self.end(hub.logs.lastMessage(of: event)) }
 
     /// The end of a sentence that gives the reason, if there is one.

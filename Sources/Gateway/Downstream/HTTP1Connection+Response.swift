@@ -118,10 +118,8 @@ extension HTTP1Connection: ResponseSink {
         return true
     }
 
-    /// The answer begins before the body is complete. A client and an upstream that talk both ways
-    /// may be silent for a while, so from now on the wait for more of the body has no bound. The
-    /// connection ends with this answer, because the body may be incomplete by then; the client is
-    /// told so here.
+    /// The answer begins before the body is complete. From now on the wait for more of the body has
+    /// no bound, and the connection ends with this answer, which says so.
     private func answerBeganEarly() {
         isPersistent = false
         setBodyDeadline()
@@ -136,8 +134,7 @@ extension HTTP1Connection: ResponseSink {
         return isReady
     }
 
-    /// The room for more of the answer. The only answer of its connection stops when it has filled
-    /// the buffer.
+    /// The room for more of the answer.
     func room() -> Int { .max }
 
     func flushResponse() {

@@ -66,8 +66,7 @@ extension HTTP1Connection {
         return keepsUp()
     }
 
-    /// Has the kernel pass on the upstream's bytes, if no other bytes wait and the body needs no
-    /// framing.
+    /// Has the kernel pass on the upstream's bytes, if none wait and the body needs no framing.
     func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? {
         guard let transport, output.isEmpty, !transport.isWriting, !isBroken,
             !responseFraming.isChunked,
@@ -106,8 +105,7 @@ extension HTTP1Connection {
         deadline?.set(at: heldPace.pace.due)
     }
 
-    /// Nothing waits for the client any more. If it has begun a request, its time for the rest
-    /// starts.
+    /// Nothing waits for the client any more: its time for the rest of a request starts.
     private func clientTookAll() {
         guard let transport, transport.isWriting else { return }
         transport.disableWriting()

@@ -149,8 +149,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         while true {
             switch state {
             case .idle, .readingHead:
-                // A request that may end the connection begins only after the answer before it was
-                // sent.
+                // A request that may end the connection begins after the answer before it.
                 guard !input.isEmpty, hasClientEnded ? output.isEmpty : !isOutputFull
                 else { return }
                 state = .readingHead
@@ -175,7 +174,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
             exchange.client.session = transport?.session
         }
-        switch exchange.intake.head.parse(input.readable, limits: exchange.site.headLimits) {
+        switch exchange.intake.parseHead(input.readable) {
         case .incomplete:
             // The first head of a connection is timed from its start.
             if isNew, requestCount > 0 { setDeadline(worker.site.timeouts.requestHead) }
@@ -185,13 +184,11 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             countRequest()
             isPersistent = false
             bodyReader.end()
-            exchange.intake.refuseHead(
-                Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
+            exchange.intake.refuseHead(Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
             return false
         case .complete:
             countRequest()
-            exchange.intake.keepHead(
-                input.readable.extracting(0..<exchange.intake.head.byteCount))
+            exchange.intake.keepHead(input.readable.extracting(0..<exchange.intake.head.byteCount))
             input.consume(exchange.intake.head.byteCount)
             bodyReader.begin(exchange.intake.head.framing)
             isContinueOwed = exchange.intake.head.expectsContinue && !bodyReader.isComplete
@@ -308,8 +305,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         process()
     }
 
-    /// All requests were answered and all answers taken: waits for the next request, and holds
-    /// little memory meanwhile.
+    /// Waits for the next request, and holds little memory meanwhile.
     func rest() {
         guard state == .idle, input.isEmpty, output.isEmpty else { return }
         input.release()
@@ -318,8 +314,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         setDeadline(worker.site.timeouts.idle)
     }
 
-    /// The worker is stopping: the connection ends after the answers to the requests that it has
-    /// sent.
+    /// The worker is stopping: the connection ends after the answers that it is owed.
     func drain() {
         // The kernel may hold a request already, above all of a connection just accepted.
         if state == .idle { descriptorIsReadable() }
@@ -328,8 +323,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         if worker.isHandingOver, requestCount == 0 {
             return setDeadline(Self.firstRequestPatience.wholeNanoseconds)
         }
-        // The request waits until the client has taken the earlier answers; its own answer is the
-        // last.
+        // The request waits until the client has taken the earlier answers.
         if RequestHead.isWhole(input.readable) { return }
         state = .finishing
         if output.isEmpty { close() }

@@ -65,7 +65,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     private func parse(_ event: HeadEvent, _ exchange: Exchange) -> HeadOutcome {
         if event.isTooLarge { return .refused(HTTPRefusal(request: .headTooLarge)) }
         let bytes = event.bytes
-        return exchange.intake.head.parse(bytes.span, limits: exchange.site.headLimits)
+        return exchange.intake.parseHead(bytes.span)
     }
 
     /// Passes on the next bytes of the body. The caller refuses the request, because a view into

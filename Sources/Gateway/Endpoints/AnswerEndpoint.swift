@@ -148,6 +148,6 @@ extension EndpointDesk {
 
     /// The key that this exchange has just enrolled.
     private var attestedKeyID: KeyID? {
-        exchange.outcome.decision == .answered ? enrolment?.keyID : nil
+        exchange.outcome.decision == .answered ? state.enrolment?.keyID : nil
     }
 }

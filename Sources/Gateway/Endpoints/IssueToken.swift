@@ -36,9 +36,11 @@ extension EndpointDesk {
     /// The routes that the body asks for, `{"routes": [...]}`; all that take tokens where there is
     /// no body.
     private func requestedAudience() throws(Refusal) -> [String] {
-        guard intake.body.byteCount > 0 else { return site.tokenRoutes }
+        guard intake.state.body.byteCount > 0 else { return site.tokenRoutes }
         let limit = intake.bodyByteCountMax
-        let names = intake.body.withMemory { json in Self.routeNames(json, byteCountMax: limit) }
+        let names = intake.state.body.withMemory { json in
+            Self.routeNames(json, byteCountMax: limit)
+        }
         guard let names, !names.isEmpty, names.count <= site.tokenRoutes.count else {
             throw Refusal(
                 .badRequest, .tokenRoutes,
@@ -53,16 +55,16 @@ extension EndpointDesk {
     }
 
     /// Reads which routes the token shall be good for.
-    func readAudience() throws(Refusal) { tokenAudience = try requestedAudience() }
+    func readAudience() throws(Refusal) { state.tokenAudience = try requestedAudience() }
 
     /// A token is for routes that take its app. Those that were asked for by name are not left out
     /// in silence, and nothing is spent yet.
     func narrowAudience() throws(Refusal) {
         guard let app = prover.known.app else { return }
-        let all = tokenAudience
-        tokenAudience.removeAll { site.tokenRouteApps[$0]?.contains(app.id) == false }
-        guard !tokenAudience.isEmpty,
-            tokenAudience == all || intake.body.byteCount == 0
+        let all = state.tokenAudience
+        state.tokenAudience.removeAll { site.tokenRouteApps[$0]?.contains(app.id) == false }
+        guard !state.tokenAudience.isEmpty,
+            state.tokenAudience == all || intake.state.body.byteCount == 0
         else {
             throw Refusal.appMismatch
         }
@@ -89,7 +91,7 @@ extension EndpointDesk {
         let now = worker.wallMilliseconds / 1000
         var session = SessionToken(
             keyID: keyID, appID: app.id, environment: key.environment, issuedAt: now,
-            expiresAt: now + life, audience: tokenAudience)
+            expiresAt: now + life, audience: state.tokenAudience)
         session.bundleVersion = judge.bundleVersion
         session.validationCategory = judge.validationCategory
         session.binding = prover.boundValueHash()
@@ -100,7 +102,7 @@ extension EndpointDesk {
         writer.member("token", bytes: token.span)
         writer.member("expires_in", int: life)
         writer.beginArray("routes")
-        for name in tokenAudience { writer.element(string: name) }
+        for name in state.tokenAudience { writer.element(string: name) }
         writer.endArray()
         writer.endObject()
         var response = LocalResponse(

@@ -75,7 +75,7 @@ extension EndpointDesk {
                 throw error
             }
             if outcome != .missing { judge.note(error.cause) }
-            // Nobody gains by a bit that is set, whoever has shown the token before.
+            // A bit that is set helps no client, also one that shows a token of another.
             reading = DeviceReading(
                 outcome: outcome, bits: deviceBits == .neverSet ? nil : deviceBits)
         }

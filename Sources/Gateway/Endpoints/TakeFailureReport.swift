@@ -26,7 +26,7 @@ extension EndpointDesk {
 
     /// The report in the body, or in the header if there is no body.
     private func sentReport() throws(Refusal) -> Sent {
-        guard intake.body.byteCount > 0 else {
+        guard intake.state.body.byteCount > 0 else {
             return Sent { () throws(FailureReport.Fault) in
                 guard let header = head.failureReport else {
                     throw FailureReport.Fault("Neither the body nor the header has a report.")
@@ -34,7 +34,7 @@ extension EndpointDesk {
                 return try FailureReport(header: headBytes.span.extracting(header))
             }
         }
-        return intake.body.withMemory { json in
+        return intake.state.body.withMemory { json in
             Sent { () throws(FailureReport.Fault) in try Self.report(in: json) }
         }
     }

@@ -14,7 +14,7 @@ import Settings
 extension EndpointDesk {
     /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
     func verifyAttestation() throws(Refusal) -> Step {
-        enrolment = try verifiedEnrolment()
+        state.enrolment = try verifiedEnrolment()
         return site.signals?.deviceBits == nil
             ? try enrol(nil) : try enrolling(readDeviceBits)
     }
@@ -26,7 +26,7 @@ extension EndpointDesk {
             worker.meter.enrols(reading.outcome, reading.bits)
             if let bits = reading.bits { try judge.judgeEnrolment(bits) }
             enrolment.record.deviceBits = reading.bits
-            self.enrolment = enrolment
+            state.enrolment = enrolment
         }
         try worker.enrol(exchange, enrolment.record, challenge: enrolment.challenge)
         return .wait
@@ -85,7 +85,9 @@ extension EndpointDesk {
     /// The members of the body: `key_id`, `attestation`, `challenge`, all base64 text.
     private func attestationRequest() throws(Refusal) -> AttestationRequest {
         let limit = intake.bodyByteCountMax
-        let members = intake.body.withMemory { json in Self.members(of: json, byteCountMax: limit) }
+        let members = intake.state.body.withMemory { json in
+            Self.members(of: json, byteCountMax: limit)
+        }
         guard let members else {
             throw Refusal(
                 .badRequest, .bodyNotJSON, explanation: "The body is not one JSON object.")

@@ -67,10 +67,10 @@ final class Exchange {
     }
 
     /// The key that the request says it is from; nil until its proof was accepted.
-    var provenKeyID: KeyID? { judge.judgement.tier == .none ? nil : prover.proofFacts.keyID }
+    var provenKeyID: KeyID? { judge.state.judgement.tier == .none ? nil : prover.proofFacts.keyID }
 
     /// How the exchange has ended; until then, what was decided so far.
-    var outcome: Outcome { judge.judgement.outcome }
+    var outcome: Outcome { judge.state.judgement.outcome }
 
     var requestIDText: String {
         var text = ByteBuffer(capacity: 64)

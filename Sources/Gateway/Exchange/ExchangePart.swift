@@ -14,21 +14,13 @@ extension ExchangePart {
 
     @inline(__always) var worker: Worker { exchange.worker }
     @inline(__always) var site: Site { exchange.site }
-    @inline(__always) var client: ClientSide {
-        _read { yield exchange.client }
-        nonmutating _modify { yield &exchange.client }
-    }
+    @inline(__always) var client: ClientSide { exchange.client }
 
     /// The head as received. It is a copy, so that a stage can hold views into it while it works.
     @inline(__always) var headBytes: [UInt8] { exchange.intakeState.headStorage }
 
-    @inline(__always) var head: RequestHead {
-        _read { yield exchange.intakeState.head }
-    }
-
-    @inline(__always) var match: Match {
-        _read { yield exchange.intakeState.match }
-    }
+    @inline(__always) var head: RequestHead { exchange.intakeState.head }
+    @inline(__always) var match: Match { exchange.intakeState.match }
 
     /// What the route demands. Inlined, so that a caller that reads one field copies no more.
     @inline(__always) var policy: RoutePolicy { exchange.judgeState.judgement.demand.policy }

@@ -21,8 +21,7 @@ extension Worker {
         wait(exchange, for: .device)
     }
 
-    /// Has the registry keep Apple's bits. The exchange goes on when that is done, or when its time
-    /// is over.
+    /// Has the registry keep Apple's bits. The exchange goes on after that, or after its time.
     func keep(
         _ bits: DeviceBits, of keyID: KeyID, for exchange: Exchange
     ) throws(Refusal) {
@@ -32,8 +31,8 @@ extension Worker {
         registry.keep(bits, of: keyID) { result in _ = mailbox.post(.bitsKept(number, result)) }
     }
 
-    /// True if the token was accepted before; nil if the exchange will be resumed with the answer.
-    /// A store that does not answer counts as knowing no token.
+    /// True if the token was accepted before; false also if the store does not answer. Nil if the
+    /// exchange will be resumed with the answer.
     func lookUpToken(for exchange: Exchange, _ id: Bytes16) -> Bool? {
         let life = tokenMemory(exchange)
         return waiting.answer(for: exchange, as: .tokenLookup) {

@@ -20,9 +20,8 @@ extension Worker {
         remembersUnknownKeys && hub.unknownKeys.contains(keyID, at: loop.now)
     }
 
-    /// True if unknown keys are remembered. A gateway does not hear of keys that another gateway
-    /// enrols, and only embedded counters rule out another gateway: PostgreSQL may serve several,
-    /// and with Redis so may a file.
+    /// True if unknown keys are remembered. A gateway does not hear of keys that another enrols, and
+    /// only embedded counters rule out another.
     private var remembersUnknownKeys: Bool {
         guard case .sqlite = site.settings.registry else { return false }
         return if case .embedded = site.settings.counters { true } else { false }

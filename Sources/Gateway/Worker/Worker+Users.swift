@@ -5,8 +5,7 @@ import KeyStore
 
 /// Asks the registry for the users of keys, and tells it new uses.
 extension Worker {
-    /// Asks for the key's user. The exchange goes on when the registry has answered, or its time is
-    /// over.
+    /// Asks for the key's user. The exchange goes on with the answer, or when its time is over.
     func lookUpUser(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
         guard let rules = exchange.site.signals else { return }
         try waitForRegistry(exchange, for: .user)

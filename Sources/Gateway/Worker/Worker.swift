@@ -8,9 +8,8 @@ import Policy
 import Settings
 import TLS
 
-/// The state that one data-plane thread owns: its loop, connections, pools, caches and counters. It
-/// is not shared; other threads reach it through its mailbox. Its parts hold references to it until
-/// ``end()``.
+/// The state that one data-plane thread owns. It is not shared; other threads reach it through its
+/// mailbox. Its parts hold references to it until ``end()``.
 final class Worker {
     let index: Int
     let loop: EventLoop

@@ -73,7 +73,7 @@ final class SteppedWorker {
     /// Bytes of the answer that the kernel has not taken yet.
     /// The upstream's connection that serves the client's request.
     var leased: UpstreamConnection? {
-        connection.exchange?.forwarder.upstream as? UpstreamConnection
+        connection.exchange?.forwarder.state.upstream as? UpstreamConnection
     }
 
     var waitingByteCount: Int { connection.output.count }

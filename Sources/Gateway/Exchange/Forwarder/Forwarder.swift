@@ -5,45 +5,30 @@
 struct Forwarder: ExchangePart {
     let exchange: Exchange
 
-    @inline(__always) private var state: State { exchange.forwarderState }
+    @inline(__always) var state: State { exchange.forwarderState }
 
     /// The connection to the upstream; nil while the request has none.
-    @inline(__always) var upstream: (any RequestSink)? {
-        _read { yield state.upstream }
-        nonmutating _modify { yield &state.upstream }
-    }
+    @inline(__always) var upstream: (any RequestSink)? { state.upstream }
 
     /// The attempts so far.
-    @inline(__always) var attempts: UpstreamAttempts {
-        _read { yield state.attempts }
-        nonmutating _modify { yield &state.attempts }
-    }
+    @inline(__always) var attempts: UpstreamAttempts { state.attempts }
 
     /// The request's place among those of its client; nil if it holds none.
-    @inline(__always) var place: HeldPlace? {
-        _read { yield state.place }
-        nonmutating _modify { yield &state.place }
-    }
+    @inline(__always) var place: HeldPlace? { state.place }
 
     /// How long the upstream has been waiting for the client.
-    @inline(__always) var clientWait: ClientWait {
-        _read { yield state.clientWait }
-        nonmutating _modify { yield &state.clientWait }
-    }
+    @inline(__always) var clientWait: ClientWait { state.clientWait }
 
     /// How far the request has come to being a WebSocket.
-    @inline(__always) var tunnel: TunnelProgress {
-        _read { yield state.tunnel }
-        nonmutating _modify { yield &state.tunnel }
-    }
+    @inline(__always) var tunnel: TunnelProgress { state.tunnel }
 
     /// The state of forwarding.
     final class State {
-        fileprivate(set) var upstream: (any RequestSink)? = nil
-        fileprivate(set) var attempts: UpstreamAttempts = UpstreamAttempts()
-        fileprivate(set) var place: HeldPlace? = nil
-        fileprivate(set) var clientWait: ClientWait = ClientWait()
-        fileprivate(set) var tunnel: TunnelProgress = TunnelProgress()
+        var upstream: (any RequestSink)? = nil
+        var attempts: UpstreamAttempts = UpstreamAttempts()
+        var place: HeldPlace? = nil
+        var clientWait: ClientWait = ClientWait()
+        var tunnel: TunnelProgress = TunnelProgress()
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {

@@ -12,42 +12,42 @@ extension HeadRewriter {
         if form != .rfc7239 || hasChain { appendXForwarded(isComplete: form != .rfc7239) }
         let hasForwarded = client.isPeerTrusted && head.has(.forwarded)
         if form != .xForwarded || hasForwarded { appendForwarded(hasForwarded: hasForwarded) }
-        upstreamHead.append("X-Request-Id: ")
-        appendRequestID(to: &upstreamHead)
-        upstreamHead.append("\r\n")
+        state.upstreamHead.append("X-Request-Id: ")
+        appendRequestID(to: &state.upstreamHead)
+        state.upstreamHead.append("\r\n")
     }
 
     /// `X-Forwarded-For`. If `isComplete`, also the scheme and host that no trusted proxy has
     /// named.
     private func appendXForwarded(isComplete: Bool) {
         let bytes = headBytes.span
-        upstreamHead.append("X-Forwarded-For: ")
+        state.upstreamHead.append("X-Forwarded-For: ")
         var hasProto = false
         var hasHost = false
         if client.isPeerTrusted {
             for field in head.fields {
                 switch field.known {
                 case .xForwardedFor where !field.value.isEmpty:
-                    upstreamHead.append(bytes.extracting(field.value))
-                    upstreamHead.append(", ")
+                    state.upstreamHead.append(bytes.extracting(field.value))
+                    state.upstreamHead.append(", ")
                 case .xForwardedProto: hasProto = true
                 case .xForwardedHost: hasHost = true
                 default: break
                 }
             }
         }
-        if let downstream = exchange.downstream { upstreamHead.append(downstream.peerText) }
-        upstreamHead.append("\r\n")
+        if let downstream = exchange.downstream { state.upstreamHead.append(downstream.peerText) }
+        state.upstreamHead.append("\r\n")
         guard isComplete else { return }
         if !hasProto {
-            upstreamHead.append("X-Forwarded-Proto: ")
-            upstreamHead.append(scheme)
-            upstreamHead.append("\r\n")
+            state.upstreamHead.append("X-Forwarded-Proto: ")
+            state.upstreamHead.append(scheme)
+            state.upstreamHead.append("\r\n")
         }
         if !hasHost, let host = head.host {
-            upstreamHead.append("X-Forwarded-Host: ")
-            upstreamHead.append(bytes.extracting(host))
-            upstreamHead.append("\r\n")
+            state.upstreamHead.append("X-Forwarded-Host: ")
+            state.upstreamHead.append(bytes.extracting(host))
+            state.upstreamHead.append("\r\n")
         }
     }
 
@@ -55,7 +55,7 @@ extension HeadRewriter {
 
     /// `Forwarded` (RFC 7239), with one element per hop. The gateway's is the last.
     private func appendForwarded(hasForwarded: Bool) {
-        upstreamHead.append("Forwarded: ")
+        state.upstreamHead.append("Forwarded: ")
         let bytes = headBytes.span
         if client.isPeerTrusted {
             if hasForwarded { appendForwardedElements() }
@@ -65,15 +65,15 @@ extension HeadRewriter {
                 appendElements(of: bytes.extracting(field.value))
             }
         }
-        if let peer = client.peer { Self.append(peer, to: &upstreamHead) }
+        if let peer = client.peer { Self.append(peer, to: &state.upstreamHead) }
         if let host = head.host {
-            upstreamHead.append(";host=\"")
-            upstreamHead.append(bytes.extracting(host))
-            upstreamHead.append("\"")
+            state.upstreamHead.append(";host=\"")
+            state.upstreamHead.append(bytes.extracting(host))
+            state.upstreamHead.append("\"")
         }
-        upstreamHead.append(";proto=")
-        upstreamHead.append(scheme)
-        upstreamHead.append("\r\n")
+        state.upstreamHead.append(";proto=")
+        state.upstreamHead.append(scheme)
+        state.upstreamHead.append("\r\n")
     }
 
     /// The elements that trusted proxies sent. A field that breaks RFC 7239's grammar is dropped,
@@ -90,19 +90,19 @@ extension HeadRewriter {
             }
         }
         for value in values {
-            upstreamHead.append(value)
-            upstreamHead.append(", ")
+            state.upstreamHead.append(value)
+            state.upstreamHead.append(", ")
         }
     }
 
     private func appendElements(of value: Span<UInt8>) {
         for element in value.array.split(separator: 0x2C) {
             if let address = ForwardedChain.address(ForwardedChain.trimmed(element)) {
-                Self.append(address, to: &upstreamHead)
+                Self.append(address, to: &state.upstreamHead)
             } else {
-                upstreamHead.append("for=unknown")
+                state.upstreamHead.append("for=unknown")
             }
-            upstreamHead.append(", ")
+            state.upstreamHead.append(", ")
         }
     }
 

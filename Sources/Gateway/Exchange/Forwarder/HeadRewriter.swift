@@ -8,17 +8,12 @@ import Bytes
 struct HeadRewriter: ExchangePart {
     let exchange: Exchange
 
-    @inline(__always) private var state: State { exchange.rewriterState }
-
-    /// The request head. A small body follows it in the same write.
-    @inline(__always) var upstreamHead: ByteBuffer {
-        _read { yield state.upstreamHead }
-        nonmutating _modify { yield &state.upstreamHead }
-    }
+    @inline(__always) var state: State { exchange.rewriterState }
 
     /// The head that is being written.
     final class State {
-        fileprivate(set) var upstreamHead: ByteBuffer = ByteBuffer()
+        /// The request head. A small body follows it in the same write.
+        var upstreamHead: ByteBuffer = ByteBuffer()
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {

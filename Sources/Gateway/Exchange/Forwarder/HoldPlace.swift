@@ -16,31 +16,31 @@ extension Forwarder {
             refusal.retryAfterSeconds = 1
             throw refusal
         }
-        place = HeldPlace(pool: pool, network: network)
+        state.place = HeldPlace(pool: pool, network: network)
     }
 
     func giveBackPlace() {
-        guard let held = place.take() else { return }
+        guard let held = state.place.take() else { return }
         held.pool.requests.giveBack(held.network)
     }
 
     /// The upstream cannot go on until the client takes some of the answer, or sends more of the
     /// body.
     func awaitsClient() {
-        guard clientWait.since == nil else { return }
-        clientWait.byteCount = 0
+        guard state.clientWait.since == nil else { return }
+        state.clientWait.byteCount = 0
         pool?.clientWaits.begin(exchange)
     }
 
-    func clientIsAwaited(since now: MonotonicInstant) { clientWait.since = now }
+    func clientIsAwaited(since now: MonotonicInstant) { state.clientWait.since = now }
 
     /// Counts bytes of the body. A few bytes now and then do not end the upstream's wait.
     func clientSent(_ byteCount: Int, enough: Int) {
-        clientWait.byteCount += byteCount
-        if clientWait.byteCount >= enough { clientWasHeard() }
+        state.clientWait.byteCount += byteCount
+        if state.clientWait.byteCount >= enough { clientWasHeard() }
     }
 
-    func clientWasHeard() { clientWait.since = nil }
+    func clientWasHeard() { state.clientWait.since = nil }
 
     /// Ends the request, because another client needs its place.
     func makeRoom() {

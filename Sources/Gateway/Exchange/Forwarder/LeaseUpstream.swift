@@ -15,21 +15,21 @@ extension Forwarder {
             throw Refusal(.internalFailure, .undecided)
         }
         guard let pool else { throw Refusal(.internalFailure, .noRoute) }
-        if attempts.count == 0, intake.endIfClientLeft() { return .wait }
+        if state.attempts.count == 0, intake.endIfClientLeft() { return .wait }
         switch pool.lease(for: exchange) {
         case .connection(let connection):
-            attempts.startedAt = worker.loop.now
-            if attempts.count == 0 {
+            state.attempts.startedAt = worker.loop.now
+            if state.attempts.count == 0 {
                 pool.budget.deposit()
-                attempts.beganAt = attempts.startedAt
+                state.attempts.beganAt = state.attempts.startedAt
             }
-            attempts.count += 1
-            attempts.queue = .outside
-            upstream = connection
-            attempts.address = connection.server.state.text
+            state.attempts.count += 1
+            state.attempts.queue = .outside
+            state.upstream = connection
+            state.attempts.address = connection.server.state.text
             return .next
         case .queued:
-            attempts.queue = .waiting(pool)
+            state.attempts.queue = .waiting(pool)
             return .wait
         case .refused(let check): throw Refusal(.upstreamBusy, check)
         }
@@ -47,13 +47,13 @@ extension Forwarder {
 
     /// A connection is free, and this request is the next in the queue.
     func wasCalled() {
-        attempts.queue = .called
+        state.attempts.queue = .called
         exchange.resume()
     }
 
     /// No connection became free in time.
     func waitedTooLong() {
-        attempts.queue = .outside
+        state.attempts.queue = .outside
         exchange.refuse(Refusal(.upstreamBusy, .queueTimeout))
     }
 

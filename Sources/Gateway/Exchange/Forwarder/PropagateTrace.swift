@@ -16,10 +16,10 @@ extension HeadRewriter {
     /// Names the span of the upstream request, unless the route removes that field.
     func append(_ trace: RequestTrace, _ edits: FieldEdits?) {
         if let edits, edits.removed.contains(Self.traceParentName.span) { return }
-        upstreamHead.append("traceparent: ")
+        state.upstreamHead.append("traceparent: ")
         TraceParent(traceID: trace.traceID, spanID: trace.upstreamSpanID, flags: trace.flags)
-            .append(to: &upstreamHead)
-        upstreamHead.append("\r\n")
+            .append(to: &state.upstreamHead)
+        state.upstreamHead.append("\r\n")
     }
 
     private static let traceParentName = Array("traceparent".utf8)

@@ -7,15 +7,15 @@ import TLS
 extension Forwarder {
     /// Gives up the upstream's connection, or the wait for one.
     func abandon() {
-        upstream?.abandon()
-        upstream = nil
-        attempts.leaveQueue(exchange)
+        state.upstream?.abandon()
+        state.upstream = nil
+        state.attempts.leaveQueue(exchange)
     }
 
     /// Hands the request to the upstream's connection, which drives the exchange from here on.
     func relayResponse() throws(Refusal) -> Step {
         if intake.isStreaming, !intake.isComplete { exchange.downstream?.wantsBody() }
-        upstream?.send(exchange)
+        state.upstream?.send(exchange)
         return .wait
     }
 
@@ -31,7 +31,7 @@ extension Forwarder {
     /// caller then calls ``refuseLargeHead()``, once it holds no view into the head.
     func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
         exchange.requestDeadline?.clear()
-        attempts.headAt = worker.loop.now
+        state.attempts.headAt = worker.loop.now
         exchange.progress.isStarted = true
         intake.stopKeeping()
         clientWasHeard()
@@ -89,7 +89,7 @@ extension Forwarder {
 
     /// The answer is complete, and its connection is back in the pool.
     func upstreamEnded(_ trailers: TrailerSection?) {
-        upstream = nil
+        state.upstream = nil
         if let trailers { exchange.downstream?.relayTrailers(trailers, of: exchange) }
         exchange.downstream?.endResponse()
         exchange.phase = .recordAccess
@@ -99,6 +99,6 @@ extension Forwarder {
     /// The client took the bytes that were waiting.
     func clientIsReady() {
         clientWasHeard()
-        upstream?.resumeReading()
+        state.upstream?.resumeReading()
     }
 }

@@ -10,10 +10,11 @@ extension Forwarder {
     func upstreamFailed(
         _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool
     ) {
-        if let server = upstream?.server.state { attempts.triedServers.append(server) }
-        upstream = nil
+        if let server = state.upstream?.server.state { state.attempts.triedServers.append(server) }
+        state.upstream = nil
         // A server that closed an idle connection has done no work for the request.
-        let isFree = wasReused && attempts.count == 1 && (failure.isBreak || failure.isRefusal)
+        let isFree =
+            wasReused && state.attempts.count == 1 && (failure.isBreak || failure.isRefusal)
         if !exchange.progress.isStarted, !sawAnswer,
             isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
             mayTryAgain || (isFree && isUnsent)
@@ -37,8 +38,8 @@ extension Forwarder {
 
     /// The connection takes fewer requests at once than the gateway assumed.
     func upstreamHadNoPlace() {
-        upstream = nil
-        attempts.count -= 1
+        state.upstream = nil
+        state.attempts.count -= 1
         exchange.returnToLease()
     }
 
@@ -55,7 +56,7 @@ extension Forwarder {
     /// True if the attempts so far leave room for one more, whether or not a retry is safe.
     var mayTryAgain: Bool {
         guard let pool else { return false }
-        return attempts.count <= pool.settings.retries.countMax
+        return state.attempts.count <= pool.settings.retries.countMax
     }
 
     private func isSafe(_ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool) -> Bool {
@@ -63,7 +64,8 @@ extension Forwarder {
         // The same server is tried again only if it may just have closed an idle connection, or
         // refused for a reason that lies in the connection.
         let hasServer =
-            pool.hasUntried(by: exchange) || (wasReused && attempts.count == 1) || failure.isRefusal
+            pool.hasUntried(by: exchange) || (wasReused && state.attempts.count == 1)
+            || failure.isRefusal
         guard hasServer else { return false }
         switch failure {
         case .connect, .connectTimeout, .refused: return true

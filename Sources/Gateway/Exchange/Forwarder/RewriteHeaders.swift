@@ -12,7 +12,7 @@ extension HeadRewriter {
     /// without a verdict.
     func rewriteHeaders() throws(Refusal) -> Step {
         try judge.reachVerdict()
-        switch judge.verdict {
+        switch judge.state.verdict {
         case .some(let verdict):
             guard let question = checkCall.question else { return try writeHead(verdict) }
             return try checkCall.allow(question, verdict)
@@ -32,43 +32,43 @@ extension HeadRewriter {
             forwardsLeft = count - 1
         }
         let bytes = headBytes.span
-        upstreamHead.reserve(bytes.count + 512)
-        upstreamHead.append(bytes.extracting(head.method))
-        upstreamHead.append(UInt8(ascii: " "))
+        state.upstreamHead.reserve(bytes.count + 512)
+        state.upstreamHead.append(bytes.extracting(head.method))
+        state.upstreamHead.append(UInt8(ascii: " "))
         if let rewrite = handling?.rewrite {
-            rewrite.append(bytes.extracting(head.originTarget), to: &upstreamHead)
+            rewrite.append(bytes.extracting(head.originTarget), to: &state.upstreamHead)
         } else {
-            upstreamHead.append(bytes.extracting(head.originTarget))
+            state.upstreamHead.append(bytes.extracting(head.originTarget))
         }
-        upstreamHead.append(" HTTP/1.1\r\n")
+        state.upstreamHead.append(" HTTP/1.1\r\n")
         // `Host` comes first (RFC 9110 section 7.2). HTTP/1.0 clients may send none.
         if let host = handling?.upstreamHost {
-            upstreamHead.append("Host: ")
-            upstreamHead.append(host)
-            upstreamHead.append("\r\n")
+            state.upstreamHead.append("Host: ")
+            state.upstreamHead.append(host)
+            state.upstreamHead.append("\r\n")
         } else if let host = head.host {
-            upstreamHead.append("Host: ")
-            upstreamHead.append(bytes.extracting(host))
-            upstreamHead.append("\r\n")
+            state.upstreamHead.append("Host: ")
+            state.upstreamHead.append(bytes.extracting(host))
+            state.upstreamHead.append("\r\n")
         } else {
-            upstreamHead.append("Host: localhost\r\n")
+            state.upstreamHead.append("Host: localhost\r\n")
         }
         appendClientFields(handling?.requestEdits)
         appendVia(handling?.requestEdits)
         if let forwardsLeft {
-            upstreamHead.append("Max-Forwards: ")
-            upstreamHead.append(decimal: forwardsLeft)
-            upstreamHead.append("\r\n")
+            state.upstreamHead.append("Max-Forwards: ")
+            state.upstreamHead.append(decimal: forwardsLeft)
+            state.upstreamHead.append("\r\n")
         }
-        if let edits = handling?.requestEdits { append(edits, to: &upstreamHead) }
+        if let edits = handling?.requestEdits { append(edits, to: &state.upstreamHead) }
         appendForwarding()
         if let trace = recorder.trace { append(trace, handling?.requestEdits) }
         try append(verdict)
         if forwarder.tunnel.isAsked {
-            upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
+            state.upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
         }
         appendFraming()
-        upstreamHead.append("\r\n")
+        state.upstreamHead.append("\r\n")
         appendSmallBody()
         return .next
     }
@@ -77,26 +77,27 @@ extension HeadRewriter {
     /// has.
     private func appendFraming() {
         guard head.framing != .none else { return }
-        var byteCount = UInt64(intake.body.byteCount)
+        var byteCount = UInt64(intake.state.body.byteCount)
         if intake.isStreaming {
             guard case .length(let length) = head.framing else {
-                return upstreamHead.append("Transfer-Encoding: chunked\r\n")
+                return state.upstreamHead.append("Transfer-Encoding: chunked\r\n")
             }
             byteCount = length
         }
-        upstreamHead.append("Content-Length: ")
-        upstreamHead.append(decimal: byteCount)
-        upstreamHead.append("\r\n")
+        state.upstreamHead.append("Content-Length: ")
+        state.upstreamHead.append(decimal: byteCount)
+        state.upstreamHead.append("\r\n")
     }
 
     /// Appends a small body to the head, for one write. Copying it costs less than a second system
     /// call.
     private func appendSmallBody() {
         let isInHead =
-            intake.body.isInMemory && intake.body.byteCount <= Self.inlineBodyByteCountMax
+            intake.state.body.isInMemory
+            && intake.state.body.byteCount <= Self.inlineBodyByteCountMax
         forwarder.sendsBody(inHead: isInHead)
-        guard isInHead, intake.body.byteCount > 0 else { return }
-        intake.body.withMemory { upstreamHead.append($0) }
+        guard isInHead, intake.state.body.byteCount > 0 else { return }
+        intake.state.body.withMemory { state.upstreamHead.append($0) }
     }
 
     static let inlineBodyByteCountMax = 16 * 1024
@@ -120,7 +121,7 @@ extension HeadRewriter {
             }
             if let trace = recorder.trace, isReplaced(field, in: trace) { continue }
             if hasNominated, head.isNominated(field, in: bytes) { continue }
-            upstreamHead.append(line: field, of: bytes)
+            state.upstreamHead.append(line: field, of: bytes)
         }
     }
 

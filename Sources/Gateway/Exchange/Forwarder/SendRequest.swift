@@ -8,42 +8,44 @@ import TLS
 /// The bytes of the exchange's request, as a connection to an upstream sends them.
 extension Forwarder {
     var methodKind: HTTP.Method { head.methodKind }
-    var headByteCount: Int { rewriter.upstreamHead.count }
-    var bodyByteCount: Int { intake.body.byteCount }
+    var headByteCount: Int { rewriter.state.upstreamHead.count }
+    var bodyByteCount: Int { intake.state.body.byteCount }
 
     var bodyPlace: RequestBodyPlace {
         if intake.isStreaming { return .stream(isChunked: head.framing == .chunked) }
-        if !intake.body.isInMemory { return .file }
-        return attempts.isBodyInHead ? .head : .memory
+        if !intake.state.body.isInMemory { return .file }
+        return state.attempts.isBodyInHead ? .head : .memory
     }
 
     /// Notes whether the body stands behind the head, for one write.
-    func sendsBody(inHead isInHead: Bool) { attempts.isBodyInHead = isInHead }
+    func sendsBody(inHead isInHead: Bool) { state.attempts.isBodyInHead = isInHead }
 
-    var isStreamEnded: Bool { intake.isComplete && intake.bodyStream.isEmpty }
+    var isStreamEnded: Bool { intake.isComplete && intake.state.bodyStream.isEmpty }
     var hasTrailers: Bool { intake.trailers != nil }
-    var asksForTunnel: Bool { tunnel.isAsked }
-    var sentAt: MonotonicInstant { attempts.startedAt }
+    var asksForTunnel: Bool { state.tunnel.isAsked }
+    var sentAt: MonotonicInstant { state.attempts.startedAt }
 
     func withHead<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
-        rewriter.upstreamHead.withReadable(use)
+        rewriter.state.upstreamHead.withReadable(use)
     }
 
-    func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result { intake.body.withMemory(use) }
+    func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
+        intake.state.body.withMemory(use)
+    }
 
-    func bodyAtHand(from offset: Int) -> Int { intake.body.bytesAtHand(from: offset) }
+    func bodyAtHand(from offset: Int) -> Int { intake.state.body.bytesAtHand(from: offset) }
     func bodyFailed(_ error: IOError) { intake.bodyFileFailed(error) }
 
     func readBody(
         at offset: Int, into buffer: inout ByteBuffer, atMost: Int
     ) throws(IOError) -> Int {
-        try intake.body.read(at: offset, into: &buffer, atMost: atMost)
+        try intake.state.body.read(at: offset, into: &buffer, atMost: atMost)
     }
 
     func sendBody(
         from offset: Int, to transport: Transport, atMost byteCountMax: Int
     ) -> WriteOutcome? {
-        intake.body.send(from: offset, to: transport, atMost: byteCountMax)
+        intake.state.body.send(from: offset, to: transport, atMost: byteCountMax)
     }
 
     func forEachTrailerName(_ use: (Span<UInt8>) -> Void) {

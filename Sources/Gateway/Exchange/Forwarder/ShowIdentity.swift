@@ -23,9 +23,9 @@ extension HeadRewriter {
                 of: IdentityClaims(facts, verdict), upstream: upstream, request: request,
                 seconds: worker.wallMilliseconds / 1000, pseudonyms: site.pseudonyms)
             worker.meter.add(isSigned ? .identitiesSigned : .identitiesReused)
-            upstreamHead.append(field.start)
-            upstreamHead.append(token)
-            upstreamHead.append("\r\n")
+            state.upstreamHead.append(field.start)
+            state.upstreamHead.append(token)
+            state.upstreamHead.append("\r\n")
         } catch {
             throw Refusal(.internalFailure, .identity)
         }

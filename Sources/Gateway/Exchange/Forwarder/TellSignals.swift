@@ -8,20 +8,20 @@ extension HeadRewriter {
     /// Appends the names of the signals that were raised, and the counts.
     func append(_ signals: SignalFacts, of verdict: borrowing Verdict) {
         guard let rules = site.signals else { return }
-        upstreamHead.append("X-Attest-Signals: ")
-        if signals.raised.isEmpty { upstreamHead.append("none") }
+        state.upstreamHead.append("X-Attest-Signals: ")
+        if signals.raised.isEmpty { state.upstreamHead.append("none") }
         for (index, rule) in signals.raised.enumerated() {
-            if index > 0 { upstreamHead.append(", ") }
-            upstreamHead.append(rule.name)
+            if index > 0 { state.upstreamHead.append(", ") }
+            state.upstreamHead.append(rule.name)
         }
-        upstreamHead.append("\r\n")
+        state.upstreamHead.append("\r\n")
         for signal in Signal.allCases {
             guard let name = signal.fieldName, let count = signals.count(of: signal) else {
                 continue
             }
-            upstreamHead.append(name)
-            upstreamHead.append(decimal: UInt64(count))
-            upstreamHead.append("\r\n")
+            state.upstreamHead.append(name)
+            state.upstreamHead.append(decimal: UInt64(count))
+            state.upstreamHead.append("\r\n")
         }
         if let bits = verdict.deviceBits, let rules = rules.deviceBits {
             append(bits, rules.names, signals)
@@ -30,24 +30,24 @@ extension HeadRewriter {
 
     /// Appends the bits that the key's device has set, and how many keys such devices have.
     private func append(_ bits: DeviceBits, _ names: [String], _ signals: SignalFacts) {
-        upstreamHead.append("X-Attest-Device-Bits: ")
+        state.upstreamHead.append("X-Attest-Device-Bits: ")
         var setCount = 0
         for index in names.indices where bits[index] {
-            if setCount > 0 { upstreamHead.append(", ") }
-            upstreamHead.append(names[index])
+            if setCount > 0 { state.upstreamHead.append(", ") }
+            state.upstreamHead.append(names[index])
             setCount += 1
         }
-        upstreamHead.append(setCount == 0 ? "none\r\n" : "\r\n")
+        state.upstreamHead.append(setCount == 0 ? "none\r\n" : "\r\n")
         var toldCount = 0
         for index in names.indices {
             guard let count = signals.count(of: .keys(ofBit: index)) else { continue }
-            upstreamHead.append(toldCount == 0 ? "X-Attest-Device-Bit-Keys: " : ", ")
-            upstreamHead.append(names[index])
-            upstreamHead.append("=")
-            upstreamHead.append(decimal: UInt64(count))
+            state.upstreamHead.append(toldCount == 0 ? "X-Attest-Device-Bit-Keys: " : ", ")
+            state.upstreamHead.append(names[index])
+            state.upstreamHead.append("=")
+            state.upstreamHead.append(decimal: UInt64(count))
             toldCount += 1
         }
-        if toldCount > 0 { upstreamHead.append("\r\n") }
+        if toldCount > 0 { state.upstreamHead.append("\r\n") }
     }
 }
 

@@ -18,7 +18,7 @@ protocol TunnelSink: ResponseSink {
 /// those that the other side still sends, arrive.
 extension Forwarder {
     /// Makes the request a tunnel if it asks for one, on a route that allows it.
-    func askForTunnel() { tunnel.isAsked = asksForWebSocket }
+    func askForTunnel() { state.tunnel.isAsked = asksForWebSocket }
 
     /// True if the request may become a tunnel: it asks for one exactly once, and has no body,
     /// whose end the client and the upstream could see in different places.
@@ -37,7 +37,7 @@ extension Forwarder {
 
     /// The upstream has agreed to the upgrade.
     func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
-        tunnel.isOpen = true
+        state.tunnel.isOpen = true
         worker.meter.tunnelOpened()
         // This is HTTP/1.1, whose clients accept every head.
         _ = upstreamSentHead(response, bytes: bytes)
@@ -47,12 +47,12 @@ extension Forwarder {
     func clientSentThroughTunnel(_ bytes: Span<UInt8>) -> Int {
         guard let upstream = upstream as? UpstreamConnection else { return bytes.count }
         let count = upstream.sendThroughTunnel(bytes)
-        tunnel.byteCount += count
+        state.tunnel.byteCount += count
         return count
     }
 
     /// The client sends no more, but still reads.
-    func clientEndedTunnel() { (upstream as? UpstreamConnection)?.endTunnelInput() }
+    func clientEndedTunnel() { (state.upstream as? UpstreamConnection)?.endTunnelInput() }
 
     /// The upstream sends no more, but still reads.
     func upstreamEndedTunnel() { (exchange.downstream as? any TunnelSink)?.endTunnelOutput() }

@@ -31,11 +31,11 @@ extension HeadRewriter {
     /// because some servers do not compress if they see it.
     func appendVia(_ edits: FieldEdits?) {
         guard edits?.removed.contains(Self.viaField.span) != true else { return }
-        upstreamHead.append("Via: ")
-        upstreamHead.append(
+        state.upstreamHead.append("Via: ")
+        state.upstreamHead.append(
             exchange.arrival.isHTTP2 ? "2 " : head.version == .http11 ? "1.1 " : "1.0 ")
-        upstreamHead.append(worker.hub.viaName)
-        upstreamHead.append("\r\n")
+        state.upstreamHead.append(worker.hub.viaName)
+        state.upstreamHead.append("\r\n")
     }
 
     /// The protocol version of the upstream's answer, for the answer's `Via`; nil if the route

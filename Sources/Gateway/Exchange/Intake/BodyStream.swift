@@ -67,12 +67,12 @@ struct BodyStream: ~Copyable {
 extension RequestIntake {
     /// Takes the next bytes of the body.
     func receiveStreamed(_ bytes: Span<UInt8>) -> Refusal? {
-        guard bytes.count <= bodyByteCountMax - bodyStream.byteCount else {
+        guard bytes.count <= bodyByteCountMax - state.bodyStream.byteCount else {
             return Refusal(
                 .bodyTooLarge, explanation: "The body is longer than this route allows.")
         }
         forwarder.clientSent(bytes.count, enough: Self.resumeByteCount)
-        bodyStream.append(bytes)
+        state.bodyStream.append(bytes)
         forwarder.upstream?.bodyCame()
         return nil
     }
@@ -80,11 +80,13 @@ extension RequestIntake {
     /// True if the client has to wait. ``ResponseSink/resumeBody()`` ends the wait.
     func holdsClientBack() -> Bool {
         let isTooMuch =
-            isStreaming
-            ? bodyStream.waitingByteCount > site.settings.limits.responseBufferByteCountMax
-            : body.isBehind
+            state.isStreaming
+            ? state.bodyStream.waitingByteCount > site.settings.limits.responseBufferByteCountMax
+            : state.body.isBehind
         guard isTooMuch else { return false }
-        if bodyStream.heldBackSince == nil { bodyStream.heldBackSince = worker.loop.now }
+        if state.bodyStream.heldBackSince == nil {
+            state.bodyStream.heldBackSince = worker.loop.now
+        }
         return true
     }
 
@@ -94,25 +96,25 @@ extension RequestIntake {
     /// - Returns: how many bytes `use` got.
     @discardableResult
     func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int {
-        let waitingByteCount = bodyStream.waitingByteCount
+        let waitingByteCount = state.bodyStream.waitingByteCount
         let count = min(byteCountMax, waitingByteCount - keptBackByteCount(waitingByteCount))
         var stream = BodyStream()
-        swap(&stream, &bodyStream)
+        swap(&stream, &state.bodyStream)
         stream.take(count, keepingAtMost: bodyMemoryByteCountMax, use)
-        swap(&stream, &bodyStream)
+        swap(&stream, &state.bodyStream)
         // A client that already gets its answer talks both ways, and may be silent for a while.
-        if count == 0, !isComplete, !exchange.progress.isStarted { forwarder.awaitsClient() }
+        if count == 0, !state.isComplete, !exchange.progress.isStarted { forwarder.awaitsClient() }
         // This comes last, because the client's next bytes may end the exchange.
-        if bodyStream.waitingByteCount <= Self.resumeByteCount { letClientGoOn() }
+        if state.bodyStream.waitingByteCount <= Self.resumeByteCount { letClientGoOn() }
         return count
     }
 
     /// Lets the client send again, if it had to wait.
     func letClientGoOn() {
-        guard let since = bodyStream.heldBackSince else { return }
-        bodyStream.heldBackSince = nil
+        guard let since = state.bodyStream.heldBackSince else { return }
+        state.bodyStream.heldBackSince = nil
         // The time that the client had to wait does not count against its pace.
-        bodyStartedAt = bodyStartedAt.advanced(
+        state.bodyStartedAt = state.bodyStartedAt.advanced(
             byNanoseconds: worker.loop.now.nanoseconds(since: since))
         exchange.downstream?.resumeBody()
     }
@@ -121,34 +123,35 @@ extension RequestIntake {
     /// HTTP/2 more bytes may come, and then no upstream may get the request whole (RFC 9113 section
     /// 8.1.1).
     private func keptBackByteCount(_ waitingByteCount: Int) -> Int {
-        guard !isComplete, waitingByteCount > 0, case .length(let length) = head.framing,
-            UInt64(bodyStream.byteCount) >= length
+        guard !state.isComplete, waitingByteCount > 0,
+            case .length(let length) = state.head.framing,
+            UInt64(state.bodyStream.byteCount) >= length
         else { return 0 }
         return 1
     }
 
     /// How many bytes came after the head, whether or not they were held.
     var receivedByteCount: Int {
-        body.byteCount + bodyStream.byteCount + forwarder.tunnel.byteCount
+        state.body.byteCount + state.bodyStream.byteCount + forwarder.tunnel.byteCount
     }
 
     /// True if the request can be sent again, because the gateway has every byte that came.
-    var isWholeAtHand: Bool { !isStreaming || bodyStream.isWhole }
+    var isWholeAtHand: Bool { !state.isStreaming || state.bodyStream.isWhole }
 
     /// True if the gateway is sure to keep the whole body, however much of it has gone on.
     var willBeWhole: Bool {
-        guard isStreaming else { return true }
-        var byteCount = UInt64(bodyStream.byteCount)
-        if !isComplete {
-            guard case .length(let length) = head.framing else { return false }
+        guard state.isStreaming else { return true }
+        var byteCount = UInt64(state.bodyStream.byteCount)
+        if !state.isComplete {
+            guard case .length(let length) = state.head.framing else { return false }
             byteCount = length
         }
-        return bodyStream.isWhole && byteCount <= UInt64(bodyMemoryByteCountMax)
+        return state.bodyStream.isWhole && byteCount <= UInt64(bodyMemoryByteCountMax)
     }
 
     /// How many bytes of the body may be held in memory.
     var bodyMemoryByteCountMax: Int {
-        match.handling?.bodyMemoryByteCountMax ?? site.settings.limits.bodyMemoryByteCountMax
+        state.match.handling?.bodyMemoryByteCountMax ?? site.settings.limits.bodyMemoryByteCountMax
     }
 
     /// A client that had to wait goes on once no more than this waits for the upstream.
@@ -158,12 +161,13 @@ extension RequestIntake {
     /// the whole body. Nil if no byte has to come: a client that talks both ways may be silent for
     /// a while, and the upstream's time-outs bound that.
     var bodyPatience: UInt64? {
-        let pause = match.handling?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
-        if bodyStream.isClientHeldBack || (isStreaming && exchange.progress.isStarted) {
+        let pause = state.match.handling?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
+        if state.bodyStream.isClientHeldBack || (state.isStreaming && exchange.progress.isStarted) {
             return nil
         }
         let latest = worker.site.bodyPace.deadline(
-            since: paceStart, byteCount: isStreaming ? bodyStream.byteCount : body.byteCount)
+            since: paceStart,
+            byteCount: state.isStreaming ? state.bodyStream.byteCount : state.body.byteCount)
         return min(pause, latest.nanoseconds(since: worker.loop.now))
     }
 
@@ -171,10 +175,10 @@ extension RequestIntake {
     /// pauses, the grace is as long as they are, for calls that are silent until they are answered.
     private var paceStart: MonotonicInstant {
         let grace = worker.site.bodyPace.grace
-        guard isStreaming, let own = match.handling?.requestBodyNanoseconds, own > grace
+        guard state.isStreaming, let own = state.match.handling?.requestBodyNanoseconds, own > grace
         else {
-            return bodyStartedAt
+            return state.bodyStartedAt
         }
-        return bodyStartedAt.advanced(byNanoseconds: own - grace)
+        return state.bodyStartedAt.advanced(byNanoseconds: own - grace)
     }
 }

@@ -8,7 +8,7 @@ extension RequestIntake {
     /// tunnel goes on until both sides have ended, and an operator's request is completed.
     var endsWithClient: Bool {
         guard !forwarder.tunnel.isOpen, !client.listener.isAdmin else { return false }
-        return match.handling?.onClientClose == .cancel
+        return state.match.handling?.onClientClose == .cancel
     }
 
     /// True if the kernel knows that the client has left. It tells this even while the gateway does

@@ -10,7 +10,7 @@ extension RequestIntake {
     func forwardsAllowed() throws(Refusal) -> UInt64? {
         let bytes = headBytes.span
         var allowed: UInt64?
-        for field in head.fields where field.known == .maxForwards {
+        for field in state.head.fields where field.known == .maxForwards {
             let count = ASCII.decimal(bytes.extracting(field.value))
             guard allowed == nil, let count else {
                 throw Refusal(.badRequest, .maxForwardsInvalid)

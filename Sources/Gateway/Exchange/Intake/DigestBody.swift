@@ -12,13 +12,13 @@ extension RequestIntake {
     /// Waits for the whole body. Its digest is known when this stage ends; a streamed body has
     /// none.
     func digestBody() throws(Refusal) -> Step {
-        guard !isStreaming else { return .next }
-        guard isComplete else {
+        guard !state.isStreaming else { return .next }
+        guard state.isComplete else {
             exchange.downstream?.wantsBody()
             return .wait
         }
-        if !body.isInMemory, !body.end() { return .wait }
-        if var hash = hash.take() { digest = hash.finish() }
+        if !state.body.isInMemory, !state.body.end() { return .wait }
+        if var hash = state.hash.take() { state.digest = hash.finish() }
         if let body = checkCall.question?.body { try checkCall.takeWord(for: body) }
         return .next
     }
@@ -26,34 +26,34 @@ extension RequestIntake {
     /// Takes the next bytes of the body, without their framing. It returns a refusal for the caller
     /// to carry out, since the caller still holds a view into its input.
     func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
-        if isStreaming { return receiveStreamed(bytes) }
+        if state.isStreaming { return receiveStreamed(bytes) }
         if exchange.phase == .readHead { return checkCall.receiveQuestion(bytes) }
         guard exchange.phase == .digestBody else { return nil }
-        guard bytes.count <= bodyByteCountMax - body.byteCount else {
+        guard bytes.count <= bodyByteCountMax - state.body.byteCount else {
             return Refusal(
                 .bodyTooLarge, explanation: "The body is longer than this route allows.")
         }
-        hash?.update(bytes)
-        scan?.feed(bytes)
+        state.hash?.update(bytes)
+        state.scan?.feed(bytes)
         do throws(IOError) {
-            try body.append(
+            try state.body.append(
                 bytes, memoryByteCountMax: heldMemoryByteCountMax,
                 directory: site.settings.limits.temporaryDirectory,
                 patience: site.timeouts.bodyFile)
         } catch {
             return refusal(of: error)
         }
-        if !body.isInMemory { body.tell(exchange) }
+        if !state.body.isInMemory { state.body.tell(exchange) }
         return nil
     }
 
     /// The longest body that this request may have, in bytes.
     var bodyByteCountMax: Int {
-        if match.endpoint == .attestFailure { return FailureReport.byteCountMax }
-        if match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
+        if state.match.endpoint == .attestFailure { return FailureReport.byteCountMax }
+        if state.match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
         if adminDesk.inquiry != nil { return AdminDesk.deviceActionByteCountMax }
         if adminDesk.administration != nil { return AdminDesk.administrationByteCountMax }
-        guard let routeIndex = match.routeIndex else {
+        guard let routeIndex = state.match.routeIndex else {
             return site.settings.limits.bodyByteCountMax
         }
         return site.settings.routes[routeIndex].bodyByteCountMax
@@ -62,7 +62,7 @@ extension RequestIntake {
     /// How many bytes of a held body stay in memory. A body that the gateway reads itself is short,
     /// and stays there whole.
     private var heldMemoryByteCountMax: Int {
-        match.routeIndex == nil ? .max : bodyMemoryByteCountMax
+        state.match.routeIndex == nil ? .max : bodyMemoryByteCountMax
     }
 
     private func refusal(of error: IOError) -> Refusal {
@@ -72,9 +72,9 @@ extension RequestIntake {
 
     /// The body has ended; the exchange goes on.
     func endBody(_ trailers: TrailerSection? = nil) {
-        isComplete = true
-        if let trailers { self.trailers = trailers }
-        if isStreaming {
+        state.isComplete = true
+        if let trailers = state.trailers { state.trailers = trailers }
+        if state.isStreaming {
             forwarder.clientWasHeard()
             forwarder.upstream?.bodyCame()
         } else if exchange.phase == .digestBody || exchange.phase == .readHead {
@@ -92,7 +92,7 @@ extension RequestIntake {
     func bodyFileIsReady() {
         switch exchange.phase {
         case .digestBody where isComplete: exchange.resume()
-        case .digestBody: if !body.isBehind { letClientGoOn() }
+        case .digestBody: if !state.body.isBehind { letClientGoOn() }
         default: forwarder.upstream?.bodyCame()
         }
     }

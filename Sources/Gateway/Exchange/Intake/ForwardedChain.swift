@@ -143,7 +143,7 @@ extension RequestIntake {
     var origin: ClientOrigin? {
         if let knownOrigin = client.knownOrigin { return knownOrigin }
         let origin = readOrigin()
-        client.knownOrigin = .some(origin)
+        exchange.client.knownOrigin = .some(origin)
         return origin
     }
 
@@ -153,7 +153,7 @@ extension RequestIntake {
         // Without a head, no field names the client.
         guard !headBytes.isEmpty else { return ClientOrigin(address: peer, isCertain: false) }
         return ClientOrigin(
-            head.fields, in: headBytes.span, from: peer, over: client.listener)
+            state.head.fields, in: headBytes.span, from: peer, over: client.listener)
     }
 
     /// Appends the client's address, for the headers and answers that operators write.

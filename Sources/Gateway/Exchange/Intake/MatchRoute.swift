@@ -9,7 +9,7 @@ extension RequestIntake {
     /// Finds the endpoint or route that the normal form of the path belongs to.
     func matchRoute() throws(Refusal) -> Step {
         let bytes = headBytes.span
-        switch head.targetForm {
+        switch state.head.targetForm {
         case .origin, .absolute: break
         case .asterisk where checkCall.question != nil:
             throw Refusal(
@@ -21,9 +21,11 @@ extension RequestIntake {
         case .authority:
             throw Refusal(.notImplemented, .connect)
         }
-        let target = bytes.extracting(head.originTarget)
-        let method = bytes.extracting(head.method)
-        switch TargetPath.normalize(target, allowing: client.listener.allow, into: &normalPath) {
+        let target = bytes.extracting(state.head.originTarget)
+        let method = bytes.extracting(state.head.method)
+        switch TargetPath.normalize(
+            target, allowing: client.listener.allow, into: &state.normalPath)
+        {
         case .asReceived(let pathCount):
             let path = target.extracting(0..<pathCount)
             if let step = try answerOwn(path: path) { return step }
@@ -35,13 +37,13 @@ extension RequestIntake {
             case .refused(let fault): throw Refusal(.badRequest, .httpFault(fault))
             }
         case .normalized(_, let spellings):
-            let normalForm = normalPath
+            let normalForm = state.normalPath
             if let step = try answerOwn(path: normalForm.span) { return step }
             let routes = site.routes
             let traits = routes.usesTraits ? traits(for: routes) : .plain
             switch routes.match(
                 method: method, target: target, traits: traits, allowing: client.listener.allow,
-                scratch: &normalPath)
+                scratch: &state.normalPath)
             {
             case .route(let index): try use(route: index, spellings: spellings)
             case .none: throw Refusal(.notFound, .noRoute)
@@ -77,7 +79,7 @@ extension RequestIntake {
                     instead of asking about it.
                     """)
         }
-        match.endpoint = endpoint
+        state.match.endpoint = endpoint
         if endpoint == .assertToken { judge.begin(EndpointDesk.tokenExchangeDemand) }
         return .next
     }
@@ -86,12 +88,13 @@ extension RequestIntake {
     private func traits(for routes: RouteTable) -> RequestTraits {
         let bytes = headBytes.span
         return routes.traits(
-            authority: bytes.extracting(head.host ?? .empty), fields: head.fields, bytes: bytes,
+            authority: bytes.extracting(state.head.host ?? .empty), fields: state.head.fields,
+            bytes: bytes,
             trustsForwarding: client.isPeerTrusted)
     }
 
     private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
-        match.routeIndex = index
+        state.match.routeIndex = index
         let isQuestion = checkCall.question != nil
         if site.settings.routes[index].allowsWebSocket, !isQuestion {
             forwarder.askForTunnel()
@@ -102,16 +105,16 @@ extension RequestIntake {
                 demand.policy.rolloutPercent
             }
         judge.begin(demand, rolloutPercent: percent)
-        match.handling = site.handlings[index]
-        guard let handling = match.handling else { return }
+        state.match.handling = site.handlings[index]
+        guard let handling = state.match.handling else { return }
         if let nanoseconds = handling.requestNanoseconds {
             exchange.changeRequestDeadline(nanoseconds)
         }
         // A body that is announced as empty is held until it has ended. In HTTP/2 more bytes may
         // come, and then the upstream must not get the request.
-        isStreaming =
-            handling.streamsBody && !isQuestion && head.framing != .none
-            && head.framing != .length(0)
+        state.isStreaming =
+            handling.streamsBody && !isQuestion && state.head.framing != .none
+            && state.head.framing != .length(0)
         guard handling.cutsTarget else { return }
         // If a slash may be spelled in other ways, the end of the prefix is uncertain.
         guard spellings.isSubset(of: [.pathParameters, .encodedControl]) else {

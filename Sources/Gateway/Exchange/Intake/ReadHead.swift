@@ -34,7 +34,7 @@ extension RequestIntake {
     /// can hold as it is.
     func usableRequestID() -> Range32? {
         var found: Range32?
-        for field in head.fields where field.known == .xRequestID {
+        for field in state.head.fields where field.known == .xRequestID {
             guard found == nil else { return nil }
             found = field.value
         }

@@ -6,9 +6,9 @@ extension RequestIntake {
     /// Refuses a request that has passed this gateway before, because it would come again and
     /// again.
     func refuseLoop() throws(Refusal) {
-        guard head.has(.via) else { return }
+        guard state.head.has(.via) else { return }
         let bytes = headBytes.span
-        for field in head.fields where field.known == .via {
+        for field in state.head.fields where field.known == .via {
             guard !Via.names(worker.hub.viaName, in: bytes.extracting(field.value)) else {
                 throw Refusal(
                     .loopDetected,

@@ -14,7 +14,7 @@ extension RequestIntake {
     func uniqueField(_ names: FieldNameSet) -> UniqueField {
         var found = UniqueField.absent
         let bytes = headBytes.span
-        for field in head.fields where field.known == .other {
+        for field in state.head.fields where field.known == .other {
             let name = bytes.extracting(field.name)
             guard names.contains(name) else { continue }
             guard found.isAbsent else { return .repeated }

@@ -7,7 +7,7 @@ import Policy
 
 extension Judge {
     /// The request's cohort if the judgement depends on it; otherwise 0.
-    var judgedCohort: Int { judgement.asksForCohort ? cohort : 0 }
+    var judgedCohort: Int { state.judgement.asksForCohort ? cohort : 0 }
 
     /// The cohort of the key, or else of the address. It is a hash of the key, which never changes,
     /// so a fault found before the evidence is complete is judged in the same cohort as a later

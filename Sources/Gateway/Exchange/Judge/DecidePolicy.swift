@@ -29,7 +29,7 @@ extension Judge {
             return .next
         }
         guard policy.mode != .off else {
-            judgement.pass()
+            state.judgement.pass()
             return .next
         }
         // A request without a proof is refused before its body is read, so that a stranger cannot
@@ -39,7 +39,7 @@ extension Judge {
             try refuseOrObserve(prover.missingProof)
             return .next
         }
-        judgement.begin(kind)
+        state.judgement.begin(kind)
         if kind == .assertion { try expectClientData() }
         return .next
     }

@@ -8,31 +8,16 @@ import Judgement
 struct Judge: ExchangePart {
     let exchange: Exchange
 
-    @inline(__always) private var state: State { exchange.judgeState }
-
-    /// The decision about the request so far.
-    @inline(__always) var judgement: Judgement {
-        _read { yield state.judgement }
-        nonmutating _modify { yield &state.judgement }
-    }
-
-    /// The decision once it is settled; nil until then.
-    @inline(__always) var verdict: Verdict? {
-        _read { yield state.verdict }
-        nonmutating _modify { yield &state.verdict }
-    }
-
-    /// The hashes by which the key's use is counted; nil until they are first needed.
-    @inline(__always) var keyUseMarks: KeyUseMarks? {
-        _read { yield state.keyUseMarks }
-        nonmutating _modify { yield &state.keyUseMarks }
-    }
+    @inline(__always) var state: State { exchange.judgeState }
 
     /// The decision about the request.
     final class State {
-        fileprivate(set) var judgement: Judgement = Judgement()
-        fileprivate(set) var verdict: Verdict? = nil
-        fileprivate(set) var keyUseMarks: KeyUseMarks?
+        /// The decision so far.
+        var judgement: Judgement = Judgement()
+        /// The decision once it is settled; nil until then.
+        var verdict: Verdict? = nil
+        /// The hashes by which the key's use is counted; nil until they are first needed.
+        var keyUseMarks: KeyUseMarks?
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {

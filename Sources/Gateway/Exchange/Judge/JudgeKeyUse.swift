@@ -70,7 +70,7 @@ extension Judge {
 
     /// The hashes to count by. Each costs one hash or more, so they are computed once per request.
     private func findKeyUseMarks(_ rules: SiteSignals) -> KeyUseMarks {
-        if let keyUseMarks { return keyUseMarks }
+        if let keyUseMarks = state.keyUseMarks { return keyUseMarks }
         var marks = KeyUseMarks()
         if rules.keyUsers != nil { marks.user = requestUser(rules) }
         if rules.keyAddresses != nil || rules.keyNetworks != nil,
@@ -84,7 +84,7 @@ extension Judge {
                 marks.network = pseudonyms.hash(ofNetwork: address.providerNetwork)
             }
         }
-        keyUseMarks = marks
+        state.keyUseMarks = marks
         return marks
     }
 

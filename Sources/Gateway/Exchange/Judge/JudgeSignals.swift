@@ -26,7 +26,7 @@ extension Judge {
             }
             try judgeSignals(of: keyID, keys, rules)
         }
-        judgement.met(.signals)
+        state.judgement.met(.signals)
         return .next
     }
 
@@ -59,7 +59,7 @@ extension Judge {
 
     /// Counts the accepted request against the rate limits of the signals that it raised.
     func countRaised() {
-        guard let signals = judgement.signals, let rules = site.signals else { return }
+        guard let signals = state.judgement.signals, let rules = site.signals else { return }
         for rule in signals.raised {
             guard let limit = rules.rule(of: rule.signal)?.rateLimit else { continue }
             // Other requests may have used up the limit meanwhile, but this one was accepted.
@@ -100,7 +100,7 @@ extension Judge {
     /// Judges the enrolment of a key whose device has these bits.
     func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
         guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
-        var facts = judgement.signals ?? SignalFacts()
+        var facts = state.judgement.signals ?? SignalFacts()
         judge(bits, bitRules, &facts) { $0 + 1 }
         try judge(facts) { exchange.peerText }
     }
@@ -152,11 +152,11 @@ extension Judge {
     private func judge(
         _ facts: SignalFacts, isTrial: Bool = false, _ suspect: () -> String
     ) throws(Refusal) {
-        for rule in facts.raised.dropFirst(judgement.signals?.raised.count ?? 0) {
+        for rule in facts.raised.dropFirst(state.judgement.signals?.raised.count ?? 0) {
             worker.meter.raised(rule.signal)
         }
         do throws(Refusal) {
-            try settle(try judgement.judge(facts, isTrial: isTrial))
+            try settle(try state.judgement.judge(facts, isTrial: isTrial))
         } catch {
             let names = facts.raised.map(\.name).joined(separator: ", ")
             worker.log.repeatedEvent("signal_raised", "\(names): \(suspect()) is to be refused")
@@ -229,7 +229,7 @@ extension Judge {
                 if let keyID = prover.proofFacts.keyID, let rules = site.signals {
                     try judgeSignals(of: keyID, userKeys(of: keyID, rules) ?? nil, rules)
                 }
-                judgement.met(.signals)
+                state.judgement.met(.signals)
                 return .next
             }
         }

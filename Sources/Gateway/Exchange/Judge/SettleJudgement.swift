@@ -9,7 +9,7 @@ import Settings
 extension Judge {
     /// Throws if the route enforces and lets no such request pass; otherwise notes the fault.
     func refuseOrObserve(_ found: Refusal) throws(Refusal) {
-        let ask = try judgement.find(
+        let ask = try state.judgement.find(
             found, cohort: judgedCohort,
             seemsToBeApp: found.shortfall == .missing && seemsToBeApp,
             hasOpenToken: prover.proof.sessionToken != nil)
@@ -17,18 +17,18 @@ extension Judge {
             return try prover.acceptUnrevoked(token)
         }
         try settle(ask)
-        prover.proof.reject()
+        prover.reject()
     }
 
     /// Weighs a valid proof of this tier against what else the route demands.
     func meetStandard(_ tier: TrustTier) throws(Refusal) {
-        try settle(try judgement.weigh(tier, cohort: judgedCohort, facts: provenFacts))
+        try settle(try state.judgement.weigh(tier, cohort: judgedCohort, facts: provenFacts))
     }
 
     /// Weighs a developer token, which says nothing of an app's version or device.
     func meetStandard(_ developer: TrustTier, of appID: String?) throws(Refusal) {
         try settle(
-            try judgement.weighDeveloper(developer, appID: appID, cohort: judgedCohort))
+            try state.judgement.weighDeveloper(developer, appID: appID, cohort: judgedCohort))
     }
 
     private var provenFacts: ProvenFacts {
@@ -54,7 +54,7 @@ extension Judge {
     func settle(_ first: Judgement.Ask) throws(Refusal) {
         var ask = first
         while case .rate(let question) = ask {
-            ask = try judgement.answer(takeRate(question, isTrial: question == .risk))
+            ask = try state.judgement.answer(takeRate(question, isTrial: question == .risk))
         }
     }
 
@@ -84,24 +84,26 @@ extension Judge {
 
     /// Makes an accepted request's decision final, and counts it against the limits that it owes.
     func conclude() {
-        if judgement.signals != nil { countRaised() }
+        if state.judgement.signals != nil { countRaised() }
         // Other requests may have used up the limit meanwhile, but this one was accepted.
-        if judgement.owesRiskRate { _ = takeRate(.risk, isTrial: false) }
-        judgement.conclude()
+        if state.judgement.owesRiskRate { _ = takeRate(.risk, isTrial: false) }
+        state.judgement.conclude()
     }
 
     // MARK: the verdict
 
     /// Settles the verdict. Throws if nothing was decided, so that the gateway fails closed.
     func reachVerdict() throws(Refusal) {
-        guard judgement.outcome.decision.forwards else {
+        guard state.judgement.outcome.decision.forwards else {
             throw Refusal(.internalFailure, .undecided)
         }
-        verdict = judgement.verdict(circumstances, identity: provenIdentity)
+        state.verdict = state.judgement.verdict(circumstances, identity: provenIdentity)
     }
 
     /// Settles the verdict of a request that ended before ``reachVerdict()``.
-    func describe() { if verdict == nil { verdict = judgement.verdict(circumstances) } }
+    func describe() {
+        if state.verdict == nil { state.verdict = state.judgement.verdict(circumstances) }
+    }
 
     private var circumstances: Judgement.Circumstances {
         var circumstances = Judgement.Circumstances()
@@ -131,7 +133,7 @@ extension Judge {
     /// The proved sender; nil if the request has proved none.
     private var provenIdentity: Verdict.Identity? {
         guard policy.mode != .off else { return .unasked }
-        if prover.proofFacts.kind == .deviceToken, judgement.tier == .deviceCheck,
+        if prover.proofFacts.kind == .deviceToken, state.judgement.tier == .deviceCheck,
             let environment = prover.proofFacts.environment
         {
             return .device(environment)
@@ -147,10 +149,10 @@ extension Judge {
                     riskMetric: prover.known.key?.riskMetric, bundleVersion: bundleVersion,
                     validationCategory: validationCategory))
         }
-        if case .developerToken(.opened(let token)) = prover.proof, judgement.takesWord {
+        if case .developerToken(.opened(let token)) = prover.proof, state.judgement.takesWord {
             return .developer(name: token.name)
         }
-        if case .foreign(.verified(let proof, _)) = prover.proof, judgement.takesWord {
+        if case .foreign(.verified(let proof, _)) = prover.proof, state.judgement.takesWord {
             return .foreign(name: proof.name)
         }
         return nil

@@ -4,24 +4,18 @@
 struct EndpointDesk: ExchangePart {
     let exchange: Exchange
 
-    @inline(__always) private var state: State { exchange.endpointsState }
+    @inline(__always) var state: State { exchange.endpointsState }
 
     /// The verified attestation that waits for its commit; nil if there is none.
-    @inline(__always) var enrolment: PendingEnrolment? {
-        _read { yield state.enrolment }
-        nonmutating _modify { yield &state.enrolment }
-    }
+    @inline(__always) var enrolment: PendingEnrolment? { state.enrolment }
 
     /// The routes for which the client asks its token to be valid.
-    @inline(__always) var tokenAudience: [String] {
-        _read { yield state.tokenAudience }
-        nonmutating _modify { yield &state.tokenAudience }
-    }
+    @inline(__always) var tokenAudience: [String] { state.tokenAudience }
 
     /// The record of an endpoint's request.
     final class State {
-        fileprivate(set) var enrolment: PendingEnrolment? = nil
-        fileprivate(set) var tokenAudience: [String] = []
+        var enrolment: PendingEnrolment? = nil
+        var tokenAudience: [String] = []
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {

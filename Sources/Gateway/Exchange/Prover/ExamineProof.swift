@@ -9,10 +9,13 @@ import Settings
 /// kind of proof has a folder below `Prover`.
 extension Prover {
     /// Looks for the proof that the head announces.
-    func readAnnouncement() { proof = announcedProof() }
+    func readAnnouncement() { state.proof = announcedProof() }
 
     /// Notes how far an assertion has come.
-    func take(_ step: AssertionProof) { proof = .assertion(step) }
+    func take(_ step: AssertionProof) { state.proof = .assertion(step) }
+
+    /// The request is not accepted on the word of its proof.
+    func reject() { state.proof.reject() }
 
     /// The proof that the head announces, if the route accepts its kind.
     private func announcedProof() -> Proof {
@@ -53,8 +56,10 @@ extension Prover {
         do throws(Refusal) {
             if case .wait = try reply() { return .wait }
             let consumes = exchange.phase == .advanceCounter
-            while judge.judgement.need != .nothing, judge.judgement.need.isConsumption == consumes {
-                if case .wait = try satisfy(judge.judgement.need) { return .wait }
+            while judge.state.judgement.need != .nothing,
+                judge.state.judgement.need.isConsumption == consumes
+            {
+                if case .wait = try satisfy(judge.state.judgement.need) { return .wait }
             }
         } catch {
             // A rate limit says nothing about a valid proof, so it refuses on routes that only
@@ -92,47 +97,49 @@ extension Prover {
 
     /// Reads the proof and binds it to this request.
     private func readProof() throws(Refusal) -> Step {
-        switch proofFacts.kind {
+        switch state.proofFacts.kind {
         case nil: break
         case .assertion: return try assertions.readAssertion()
         case .sessionToken: try readSessionToken()
         case .developerToken: try readDeveloperToken()
         case .deviceToken: _ = try readDeviceToken()
         case .foreign:
-            if case .foreign(let token) = proof { try readForeignToken(token.proof) }
+            if case .foreign(let token) = state.proof { try readForeignToken(token.proof) }
         }
         return .next
     }
 
     /// Checks the proof by the key that was looked up.
     private func authenticate() throws(Refusal) -> Step {
-        if case .assertion(.read(let evidence)) = proof { return try assertions.verify(evidence) }
+        if case .assertion(.read(let evidence)) = state.proof {
+            return try assertions.verify(evidence)
+        }
         try checkKey()
         return .next
     }
 
     /// Weighs the proof against what the route demands.
     private func meetStandard() throws(Refusal) {
-        switch proofFacts.kind {
+        switch state.proofFacts.kind {
         case nil: break
         case .assertion: try judge.meetStandard(.attested)
         case .sessionToken: try judge.meetStandard(.token)
         case .deviceToken: try judge.meetStandard(.deviceCheck)
         case .developerToken:
-            if case .developerToken(let token) = proof, let token = token.token {
+            if case .developerToken(let token) = state.proof, let token = token.token {
                 try accept(token)
             }
-        case .foreign: if case .foreign(let token) = proof { try accept(token.proof) }
+        case .foreign: if case .foreign(let token) = state.proof { try accept(token.proof) }
         }
     }
 
     /// Notes that every store has accepted what it was asked to accept.
     private func accept() {
         judge.conclude()
-        if proofFacts.counter == 1 { worker.meter.add(.firstAssertions) }
+        if state.proofFacts.counter == 1 { worker.meter.add(.firstAssertions) }
         if isLimitedHere { limiter.countKeyRate() }
         // A registry that does not know the key would not store notes about it either.
-        if known.key != nil, site.signals != nil {
+        if state.known.key != nil, site.signals != nil {
             judge.noteRequestUser()
             judge.countKeyUse()
         }
@@ -146,7 +153,7 @@ extension Prover {
     /// True if this gateway counts the key's requests. If all gateways share a store, the store's
     /// counter script counts them.
     private var isLimitedHere: Bool {
-        switch proofFacts.kind {
+        switch state.proofFacts.kind {
         case .assertion: !worker.counters.isShared || isUnchallenged
         case .sessionToken: true
         case .developerToken, .deviceToken, .foreign, nil: false

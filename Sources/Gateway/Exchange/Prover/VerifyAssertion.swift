@@ -12,7 +12,9 @@ extension Prover {
     /// Takes the record of the proof's key: at once if the worker has it, or else from the
     /// registry.
     func findKey() throws(Refusal) -> Step {
-        guard let keyID = proofFacts.keyID else { throw Refusal(.internalFailure, .undecided) }
+        guard let keyID = state.proofFacts.keyID else {
+            throw Refusal(.internalFailure, .undecided)
+        }
         if let known = worker.keyCache.find(keyID) {
             use(known, asOf: worker.floorNewsNumber)
         } else if worker.isUnknown(keyID) {
@@ -28,14 +30,17 @@ extension Prover {
     /// The key that was looked up, and its app. Throws unless the key may send requests.
     func usableKey() throws(Refusal) -> (CachedKey, AppIdentity) {
         try checkKey()
-        guard let key = known.key, let app = known.app else { throw Refusal(.keyUnknown) }
+        guard let key = state.known.key, let app = state.known.app else {
+            throw Refusal(.keyUnknown)
+        }
         return (key, app)
     }
 
     /// Throws unless the key that was looked up may send requests. It reads only the fields that it
     /// needs, because a record is large to copy.
     func checkKey() throws(Refusal) {
-        guard let status = known.key?.status, let environment = known.key?.environment else {
+        guard let status = state.known.key?.status, let environment = state.known.key?.environment
+        else {
             throw Refusal(.keyUnknown)
         }
         switch status {
@@ -43,7 +48,7 @@ extension Prover {
         case .revoked: throw Refusal(.keyRevoked)
         case .erased: throw Refusal(.keyUnknown, .erased)
         }
-        guard let app = known.app, app.environments.contains(environment) else {
+        guard let app = state.known.app, app.environments.contains(environment) else {
             throw Refusal(.keyUnknown, .appNotConfigured)
         }
         guard isOfOwnSite(app, environment) else { throw Refusal(.gatewayBusy, .appNewer) }
@@ -61,13 +66,13 @@ extension Prover {
 
     /// Takes the key's record, nil if there is none, and the app that the key was enrolled for.
     func use(_ found: CachedKey?, asOf newsNumber: UInt64) {
-        known.key = found
-        known.floorNewsNumber = newsNumber
+        state.known.key = found
+        state.known.floorNewsNumber = newsNumber
         // The index is into the worker's table, as the record is. A reload may have replaced the
         // table since.
         let apps = worker.site.settings.apps
         guard let index = found?.appIndex, index < apps.count else { return }
-        known.app = apps[index]
+        state.known.app = apps[index]
     }
 
     /// Continues with the registry's answer to ``Worker/lookUpKey(for:_:as:)``.

@@ -6,17 +6,14 @@
 struct CheckCall: ExchangePart {
     let exchange: Exchange
 
-    @inline(__always) private var state: State { exchange.checkCallState }
+    @inline(__always) var state: State { exchange.checkCallState }
 
     /// The proxy's question; nil if the request itself came here.
-    @inline(__always) var question: CheckQuestion? {
-        _read { yield state.question }
-        nonmutating _modify { yield &state.question }
-    }
+    @inline(__always) var question: CheckQuestion? { state.question }
 
     /// The record of the call.
     final class State {
-        fileprivate(set) var question: CheckQuestion? = nil
+        var question: CheckQuestion? = nil
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {

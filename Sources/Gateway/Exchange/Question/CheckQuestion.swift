@@ -45,7 +45,10 @@ struct CheckQuestion {
 extension CheckCall {
     /// True if the answer must not have a body. That depends on the method of the call, which is
     /// the proxy's if a proxy asks.
-    var isAnswerBodiless: Bool { question?.isHead ?? (head.methodKind == .head) }
+    var isAnswerBodiless: Bool { state.question?.isHead ?? (head.methodKind == .head) }
+
+    /// Notes the digest that the app has signed of a body which was not compared.
+    func noteSigned(_ digest: Bytes32) { state.question?.signedDigest = digest }
 
     /// Takes what the proxy says about a body that the call does not have.
     func takeWord(for body: CheckQuestion.Body) throws(Refusal) {
@@ -63,7 +66,7 @@ extension CheckCall {
     private func expectNoBody() throws(Refusal) {
         guard prover.proofFacts.kind == .assertion else { return }
         if policy.body == .claimed, policy.clientData == .header {
-            question?.body = .claimed
+            state.question?.body = .claimed
             return
         }
         try judge.refuseOrObserve(
@@ -81,28 +84,29 @@ extension CheckCall {
     ) throws(Refusal) -> Step {
         if let step = try answerOfRoute() { return step }
         try rewriter.append(verdict)
-        if judge.judgement.tier == .attested {
+        if judge.state.judgement.tier == .attested {
             switch question.body {
-            case .shown, .hashed: rewriter.upstreamHead.append("X-Attest-Body: verified\r\n")
+            case .shown, .hashed: rewriter.state.upstreamHead.append("X-Attest-Body: verified\r\n")
             case .claimed:
-                rewriter.upstreamHead.append("X-Attest-Body: claimed\r\n")
+                rewriter.state.upstreamHead.append("X-Attest-Body: claimed\r\n")
                 if let digest = question.signedDigest {
-                    rewriter.upstreamHead.append("X-Attest-Body-SHA256: ")
-                    rewriter.upstreamHead.append(Base64.encodeBytes(digest.array))
-                    rewriter.upstreamHead.append("\r\n")
+                    rewriter.state.upstreamHead.append("X-Attest-Body-SHA256: ")
+                    rewriter.state.upstreamHead.append(Base64.encodeBytes(digest.array))
+                    rewriter.state.upstreamHead.append("\r\n")
                 }
             // The request was only observed, so the answer says nothing about the body.
             case .hidden: break
             }
         }
         var response = LocalResponse(status: 200)
-        response.verdict = Self.fields(rewriter.upstreamHead.readable)
+        let head = rewriter.state
+        response.verdict = Self.fields(head.upstreamHead.readable.array)
         if client.listener.settings.check?.dialect == .envoy {
             let removed = namesForEnvoyToRemove(besides: response.verdict.map(\.name))
             response.fields.append(
                 ("X-Envoy-Auth-Headers-To-Remove", Array(removed.joined(separator: [0x2C]))))
         }
-        self.question?.isAllowed = true
+        state.question?.isAllowed = true
         return exchange.answer(response)
     }
 
@@ -119,10 +123,8 @@ extension CheckCall {
         return rewriter.answerRoute()
     }
 
-    private static func fields(
-        _ lines: Span<UInt8>
-    ) -> [(name: [UInt8], value: [UInt8])] {
-        lines.array.split(separator: UInt8(ascii: "\n")).compactMap { line in
+    private static func fields(_ lines: [UInt8]) -> [(name: [UInt8], value: [UInt8])] {
+        lines.split(separator: UInt8(ascii: "\n")).compactMap { line in
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             let value = line[line.index(after: colon)...].drop { $0 == 0x20 }
             return (Array(line[..<colon]), Array(value.dropLast()))

@@ -79,12 +79,14 @@ extension CheckCall {
         // Ranges into the call's head are wrong in the request's. A refusal of that head must not
         // read them either.
         exchange.arrival.trustedRequestID = nil
-        client.knownOrigin = address.map { Optional(ClientOrigin(address: $0, isCertain: true)) }
-        client.isOriginSaid = address != nil
+        exchange.client.knownOrigin = address.map {
+            Optional(ClientOrigin(address: $0, isCertain: true))
+        }
+        exchange.client.isOriginSaid = address != nil
         intake.replaceHead(with: bytes)
         // From here on, refusals are answered in the form of the call.
-        self.question = question
-        switch intake.head.parse(bytes.span, limits: site.headLimits) {
+        state.question = question
+        switch intake.parseHead(bytes.span) {
         case .complete where head.byteCount == bytes.count: break
         case .refused(let refusal):
             throw Refusal(refusal.gatewayReason, .httpFault(refusal.reason))

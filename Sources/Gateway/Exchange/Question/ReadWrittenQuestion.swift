@@ -25,26 +25,26 @@ extension CheckCall {
         let byteCountMax = questionByteCountMax
         let asked: AskedRequest
         do throws(QuestionFault) {
-            asked = try intake.body.withMemory { text throws(QuestionFault) in
+            asked = try intake.state.body.withMemory { text throws(QuestionFault) in
                 try JSONQuestion.read(text, byteCountMax: byteCountMax)
             }
         } catch {
             throw Refusal(.badRequest, .checkCall, explanation: error.explanation)
         }
-        intake.body.reset()
+        intake.state.body.reset()
         try become(asked, answered: .inJSON)
         return true
     }
 
     /// Takes the next bytes of a question.
     func receiveQuestion(_ bytes: Span<UInt8>) -> Refusal? {
-        guard bytes.count <= questionByteCountMax - intake.body.byteCount else {
+        guard bytes.count <= questionByteCountMax - intake.state.body.byteCount else {
             return Refusal(
                 .bodyTooLarge, .checkCall,
                 explanation: "The question is longer than four times limits.head.")
         }
         // The question stays in memory, so that no write can fail.
-        try? intake.body.append(bytes, memoryByteCountMax: .max)
+        try? intake.state.body.append(bytes, memoryByteCountMax: .max)
         return nil
     }
 

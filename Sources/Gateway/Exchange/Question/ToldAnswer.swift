@@ -7,10 +7,10 @@ import Judgement
 extension CheckCall {
     /// The answer as the asking proxy gets it: `response` itself, or an object that describes it.
     func told(_ response: LocalResponse) -> LocalResponse {
-        guard question?.form == .inJSON else { return response }
+        guard state.question?.form == .inJSON else { return response }
         var writer = JSONWriter()
         writer.beginObject()
-        let isAllowed = question?.isAllowed == true
+        let isAllowed = state.question?.isAllowed == true
         writer.member("allow", bool: isAllowed)
         writer.member("status", int: Int64(response.status))
         writer.beginObject("headers")

@@ -38,7 +38,7 @@ extension Recorder {
             reason: exchange.outcome.reason.code.description, detail: exchange.outcome.cause?.text)
         captured.route = match.routeIndex.map { site.settings.routes[$0].name }
         guard kind == .assertion else {
-            captured.requestBody = intake.body.withMemory { $0.array }
+            captured.requestBody = intake.state.body.withMemory { $0.array }
             return captured
         }
         captured.assertion = fieldText(site.fieldNames.assertion)

@@ -13,7 +13,7 @@ struct PersonalPart {
     init(_ fields: PersonalFields, of exchange: Exchange) {
         guard fields != .withheld else { return }
         challenge = exchange.endpoints.nextChallenge()
-        isOutdated = exchange.judge.judgement.isOutdated
+        isOutdated = exchange.judge.state.judgement.isOutdated
         isPrivate = fields == .allowedAsPrivate && (isOutdated || challenge != nil)
     }
 }

@@ -31,7 +31,7 @@ extension Recorder {
         let duration = now.nanoseconds(since: exchange.arrival.startedAt)
         judge.describe()
         if let tracing = site.tracing { endTrace(tracing, at: now) }
-        switch judge.verdict {
+        switch judge.state.verdict {
         case .some(let verdict):
             worker.meter.count(exchange, verdict, nanoseconds: duration)
             worker.log.access(exchange, verdict, nanoseconds: duration)

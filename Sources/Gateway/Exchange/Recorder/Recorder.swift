@@ -5,17 +5,14 @@
 struct Recorder: ExchangePart {
     let exchange: Exchange
 
-    @inline(__always) private var state: State { exchange.recorderState }
+    @inline(__always) var state: State { exchange.recorderState }
 
     /// The trace for the request's spans; nil if it gets none.
-    @inline(__always) var trace: RequestTrace? {
-        _read { yield state.trace }
-        nonmutating _modify { yield &state.trace }
-    }
+    @inline(__always) var trace: RequestTrace? { state.trace }
 
     /// The request's trace.
     final class State {
-        fileprivate(set) var trace: RequestTrace? = nil
+        var trace: RequestTrace? = nil
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {

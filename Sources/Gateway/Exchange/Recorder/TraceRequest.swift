@@ -29,12 +29,12 @@ extension Recorder {
             let isRead = head.byteCount > 0 && headBytes.count >= head.byteCount
             trace(below: isRead ? head.traceParent(in: headBytes.span) : nil)
         }
-        if let trace = trace { worker.log.spans.append(exchange, trace, at: now) }
+        if let trace = state.trace { worker.log.spans.append(exchange, trace, at: now) }
     }
 
     private func trace(below parent: TraceParent?) {
         let spanIDs = worker.random.bytes16()
-        trace = RequestTrace(
+        state.trace = RequestTrace(
             traceID: parent?.traceID ?? worker.random.bytes16(), parentID: parent?.spanID,
             // A span id of zero means none.
             spanID: max(1, spanIDs.word0), upstreamSpanID: max(1, spanIDs.word1),

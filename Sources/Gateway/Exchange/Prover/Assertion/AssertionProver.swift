@@ -6,17 +6,14 @@
 struct AssertionProver: ExchangePart {
     let exchange: Exchange
 
-    @inline(__always) private var state: State { exchange.assertionsState }
+    @inline(__always) var state: State { exchange.assertionsState }
 
     /// The memory that assertions are decoded into.
-    @inline(__always) var evidenceStorage: EvidenceStorage {
-        _read { yield state.evidenceStorage }
-        nonmutating _modify { yield &state.evidenceStorage }
-    }
+    @inline(__always) var evidenceStorage: EvidenceStorage { state.evidenceStorage }
 
     /// The memory for decoding.
     final class State {
-        fileprivate(set) var evidenceStorage: EvidenceStorage = EvidenceStorage()
+        var evidenceStorage: EvidenceStorage = EvidenceStorage()
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {

@@ -61,9 +61,10 @@ extension AssertionProver {
     private func decodedAssertion() throws(Refusal) -> [UInt8] {
         let isThere = try decodeField(
             site.fieldNames.assertion, byteCountMax: Limits.assertionByteCountMax,
-            into: &evidenceStorage.assertion, refusing: (.assertionRepeated, .assertionBase64))
+            into: &state.evidenceStorage.assertion, refusing: (.assertionRepeated, .assertionBase64)
+        )
         guard isThere else { throw Refusal(.assertionRequired) }
-        return evidenceStorage.assertion
+        return state.evidenceStorage.assertion
     }
 
     private func evidenceInHeader(
@@ -71,12 +72,13 @@ extension AssertionProver {
     ) throws(Refusal) -> (Evidence, RequestClientData) {
         let limit = site.settings.limits.clientDataByteCountMax
         let isThere = try decodeField(
-            site.fieldNames.clientData, byteCountMax: limit, into: &evidenceStorage.clientData,
+            site.fieldNames.clientData, byteCountMax: limit,
+            into: &state.evidenceStorage.clientData,
             refusing: (.clientDataRepeated, .clientDataBase64))
         guard isThere else {
             throw Refusal(.assertionMalformed, .clientDataMissing)
         }
-        let encoded = evidenceStorage.clientData
+        let encoded = state.evidenceStorage.clientData
         let clientData: RequestClientData
         do {
             clientData = try RequestClientData(parsing: encoded, byteCountMax: limit)
@@ -106,9 +108,9 @@ extension AssertionProver {
     /// The body's digest, if the client data header has it instead of client data.
     private func signedBodyDigest() throws(Refusal) -> [UInt8]? {
         let isThere = try decodeField(
-            site.fieldNames.clientData, byteCountMax: 32, into: &evidenceStorage.clientData,
+            site.fieldNames.clientData, byteCountMax: 32, into: &state.evidenceStorage.clientData,
             refusing: (.clientDataRepeated, .clientDataBase64))
-        return isThere ? evidenceStorage.clientData : nil
+        return isThere ? state.evidenceStorage.clientData : nil
     }
 
     /// Opens the challenge in `text`, which is a token or the base64 of one.

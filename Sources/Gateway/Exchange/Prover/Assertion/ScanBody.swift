@@ -36,7 +36,7 @@ extension AssertionProver {
 
     /// The members of a JSON body that the operator named; both nil for any other body.
     func bodyMembers() throws(Refusal) -> (challenge: [UInt8]?, keyID: KeyID?) {
-        guard let bodyScan = intake.scan else { return (nil, nil) }
+        guard let bodyScan = intake.state.scan else { return (nil, nil) }
         let findings: JSONFindings
         do throws(JSONError) {
             findings = try bodyScan.finish()

@@ -119,7 +119,7 @@ extension AssertionProver {
     private func check(_ clientData: RequestClientData) throws(Refusal) {
         let bytes = headBytes.span
         let isClaimed = checkCall.question?.body == .claimed
-        if isClaimed { checkCall.question?.signedDigest = clientData.bodyDigest }
+        if isClaimed { checkCall.noteSigned(clientData.bodyDigest) }
         let mismatch = clientData.check(
             method: bytes.extracting(head.method),
             target: bytes.extracting(head.originTarget),

@@ -20,7 +20,7 @@ extension Prover {
             return try judge.refuseOrObserve(Refusal(.keyUnknown, .appNotConfigured))
         }
         try judge.meetStandard(.token)
-        if judge.judgement.shortfall == nil { judge.note(.check(.revocationUnknown)) }
+        if judge.state.judgement.shortfall == nil { judge.note(.check(.revocationUnknown)) }
     }
 
     /// Opens the token for this route and this sender. Its key is usually in the cache, so that no
@@ -49,7 +49,7 @@ extension Prover {
         } else if site.settings.sessionTokens.boundHeader != nil {
             throw Refusal(.tokenInvalid, .tokenUnbound)
         }
-        proof = .sessionToken(.opened(opened))
+        state.proof = .sessionToken(.opened(opened))
     }
 
     private func authenticate(
