@@ -95,7 +95,7 @@ struct ShapeTests {
     func ownState() throws {
         let path = "Sources/Gateway/Exchange/ExchangePart.swift"
         let listed = try #require(SourceTree.read(path)).code.lines.compactMap {
-            $0.firstMatch(of: /var (\w+): (\w+) \{ exchange\.\w+ \}$/)
+            $0.firstMatch(of: /var (\w+): (\w+) \{ \w+\(exchange: self\) \}$/)
                 .map { (String($0.output.1), String($0.output.2)) }
         }
         let parts = Dictionary(uniqueKeysWithValues: listed)

@@ -20,8 +20,7 @@ extension Worker {
         remembersUnknownKeys && hub.unknownKeys.contains(keyID, at: loop.now)
     }
 
-    /// True if unknown keys are remembered. A gateway does not hear of keys that another enrols, and
-    /// only embedded counters rule out another.
+    /// True if unknown keys are remembered: only embedded counters rule out another gateway.
     private var remembersUnknownKeys: Bool {
         guard case .sqlite = site.settings.registry else { return false }
         return if case .embedded = site.settings.counters { true } else { false }
