@@ -137,7 +137,7 @@ struct JSONCheckTests {
         for (method, target, detail) in [
             ("GET", "/attest/challenge", "send the request itself to the listener"),
             ("POST", "/assert/challenge?key_id=x", "send the request itself to the listener"),
-            ("OPTIONS", "*", "OPTIONS * is about the server"),
+            ("OPTIONS", "*", "OPTIONS * asks about the server"),
         ] {
             let own = try ask(method, target)
             #expect(own.outcome == "refuse 404 not_found")

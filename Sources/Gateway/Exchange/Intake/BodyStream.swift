@@ -79,6 +79,7 @@ extension RequestIntake {
 
     /// True if the client has to wait. ``ResponseSink/resumeBody()`` ends the wait.
     func holdsClientBack() -> Bool {
+        let state = state
         let isTooMuch =
             state.isStreaming
             ? state.bodyStream.waitingByteCount > site.settings.limits.responseBufferByteCountMax

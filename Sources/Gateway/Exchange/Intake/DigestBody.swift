@@ -26,6 +26,7 @@ extension RequestIntake {
     /// Takes the next bytes of the body, without their framing. It returns a refusal for the caller
     /// to carry out, since the caller still holds a view into its input.
     func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
+        let state = state
         if state.isStreaming { return receiveStreamed(bytes) }
         if exchange.phase == .readHead { return checkCall.receiveQuestion(bytes) }
         guard exchange.phase == .digestBody else { return nil }
@@ -49,14 +50,15 @@ extension RequestIntake {
 
     /// The longest body that this request may have, in bytes.
     var bodyByteCountMax: Int {
+        let state = state
+        if let routeIndex = state.match.routeIndex {
+            return site.settings.routes[routeIndex].bodyByteCountMax
+        }
         if state.match.endpoint == .attestFailure { return FailureReport.byteCountMax }
         if state.match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
         if adminDesk.inquiry != nil { return AdminDesk.deviceActionByteCountMax }
         if adminDesk.administration != nil { return AdminDesk.administrationByteCountMax }
-        guard let routeIndex = state.match.routeIndex else {
-            return site.settings.limits.bodyByteCountMax
-        }
-        return site.settings.routes[routeIndex].bodyByteCountMax
+        return site.settings.limits.bodyByteCountMax
     }
 
     /// How many bytes of a held body stay in memory. A body that the gateway reads itself is short,
