@@ -75,7 +75,7 @@ extension RequestIntake {
     /// The body has ended; the exchange goes on.
     func endBody(_ trailers: TrailerSection? = nil) {
         state.isComplete = true
-        if let trailers = state.trailers { state.trailers = trailers }
+        if let trailers { state.trailers = trailers }
         if state.isStreaming {
             forwarder.clientWasHeard()
             forwarder.upstream?.bodyCame()
