@@ -58,6 +58,7 @@ let package = Package(
         // MARK: tier 1 - pure values
         library("Bytes"),
         library("CBOR", ["Bytes"]),
+        library("DER", ["Bytes"]),
         library("HTTP", ["Bytes"]),
         library("Protobuf"),
         library("ProxyProtocol", ["Bytes"]),
@@ -76,29 +77,37 @@ let package = Package(
         library("HTTPSClient", ["EventLoop", "TLS", "CCurl"]),
 
         // MARK: tier 3 - rules, and the stores behind their contract
-        library("AppAttest", ["Bytes", "CBOR", "Crypto", "JSON"]),
-        library("AppAttestTesting", ["AppAttest", "Bytes", "CBOR", "Crypto", "JSON"]),
+        library("Attestation", ["Bytes", "Crypto", "JSON"]),
+        library("AppAttest", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
+        library(
+            "AppAttestTesting", ["AppAttest", "Attestation", "Bytes", "CBOR", "Crypto", "JSON"]),
         library("Policy", ["Bytes", "HTTP"]),
         library("JWT", ["Bytes", "Crypto", "JSON"]),
         library(
             "AppleServices",
-            ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON", "JWT"]),
-        library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
+            [
+                "AppAttest", "Attestation", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON",
+                "JWT",
+            ]),
+        library("KeyStore", ["Attestation", "Bytes", "Crypto", "EventLoop"]),
         library("Questions", ["Bytes", "HTTP", "JSON", "Protobuf"]),
         library("OTLP", ["Bytes", "JSON", "Telemetry"]),
-        library("GatewayTokens", ["AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
-        library("Judgement", ["AppAttest", "GatewayTokens", "HTTP", "JWT", "KeyStore", "Policy"]),
+        library("GatewayTokens", ["Attestation", "Bytes", "Crypto", "JSON", "KeyStore"]),
         library(
-            "SQLiteKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "SQLite"]),
+            "Judgement", ["Attestation", "GatewayTokens", "HTTP", "JWT", "KeyStore", "Policy"]),
         library(
-            "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
+            "SQLiteKeyStore",
+            ["KeyStore", "Attestation", "Bytes", "Crypto", "EventLoop", "SQLite"]),
+        library(
+            "RedisKeyStore", ["KeyStore", "Attestation", "Bytes", "Crypto", "EventLoop", "Redis"]),
         library(
             "PostgresKeyStore",
-            ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Postgres"]),
+            ["KeyStore", "Attestation", "Bytes", "Crypto", "EventLoop", "Postgres"]),
         library(
             "Settings",
             [
-                "AppAttest", "AppleServices", "Bytes", "Crypto", "GatewayTokens", "HTTP", "HTTP2",
+                "AppAttest", "Attestation", "AppleServices", "Bytes", "Crypto", "GatewayTokens",
+                "HTTP", "HTTP2",
                 "HTTPSClient", "JWT", "Policy", "TLS", "YAML",
             ]),
 
@@ -106,19 +115,21 @@ let package = Package(
         library(
             "Background",
             [
-                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTPSClient",
+                "AppAttest", "Attestation", "AppleServices", "Bytes", "Crypto", "EventLoop",
+                "HTTPSClient",
                 "JSON", "JWT", "KeyStore", "OTLP", "Policy", "Settings", "Telemetry",
             ]),
         library(
             "Administration",
             [
-                "AppAttest", "Background", "Bytes", "Crypto", "EventLoop", "JSON", "KeyStore",
+                "Attestation", "Background", "Bytes", "Crypto", "EventLoop", "JSON", "KeyStore",
                 "Policy", "Settings",
             ]),
         library(
             "Gateway",
             [
-                "Administration", "AppAttest", "AppleServices", "Background", "Bytes", "Crypto",
+                "Administration", "AppAttest", "Attestation", "AppleServices", "Background",
+                "Bytes", "Crypto",
                 "EventLoop",
                 "GatewayTokens", "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
                 "KeyStore", "OTLP", "Policy", "ProxyProtocol", "Questions", "Settings", "TLS",
@@ -129,7 +140,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "Administration", "AppAttest", "AppleServices", "Background", "Bytes", "Crypto",
+                "Administration", "AppAttest", "Attestation", "AppleServices", "Background",
+                "Bytes", "Crypto",
                 "EventLoop", "Gateway", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore",
                 "Policy", "Postgres", "PostgresKeyStore", "Redis", "RedisKeyStore",
                 "SQLiteKeyStore", "Settings", "TLS",
@@ -138,7 +150,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport-lab",
             dependencies: [
-                "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON",
+                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
+                "HTTP", "JSON",
                 "TLS",
             ],
             swiftSettings: strict),
@@ -160,7 +173,8 @@ let package = Package(
         .target(
             name: "GatewayTesting",
             dependencies: [
-                "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "CSQLite", "CSpawn", "Crypto",
+                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CNghttp2", "CSQLite",
+                "CSpawn", "Crypto",
                 "EventLoop", "JSON", "KeyStore",
             ],
             path: "Tests/GatewayTesting",
@@ -168,7 +182,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTokens", "HTTP",
+                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CBOR", "Crypto",
+                "GatewayTokens", "HTTP",
                 "HTTP2", "JSON", "JWT", "KeyStore", "ProxyProtocol", "Questions", "Settings",
                 "Telemetry",
             ],
@@ -184,7 +199,7 @@ let package = Package(
         tests(
             "ClientTests",
             [
-                "SallyportClient", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
+                "SallyportClient", "Attestation", "AppAttestTesting", "Bytes", "Crypto",
                 "CryptoKit", "DeviceCheck", "GatewayTesting",
             ]),
         tests("FuzzTests", ["FuzzTargets"]),
@@ -207,7 +222,8 @@ let package = Package(
         tests(
             "AppAttestTests",
             [
-                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTesting",
+                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CBOR", "Crypto",
+                "GatewayTesting",
                 "JSON", "JWT",
             ]),
         tests("ProtobufTests", ["Protobuf"]),
@@ -216,65 +232,71 @@ let package = Package(
         tests("JWTTests", ["JWT", "Bytes", "Crypto", "GatewayTesting", "JSON"]),
         tests(
             "GatewayTokensTests",
-            ["GatewayTokens", "AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
+            ["GatewayTokens", "Attestation", "Bytes", "Crypto", "JSON", "KeyStore"]),
         tests(
             "AppleServicesTests",
             [
-                "AppleServices", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
+                "AppleServices", "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "Crypto",
+                "EventLoop",
                 "GatewayTesting", "HTTPSClient", "JSON", "TLS",
             ]),
         tests(
             "JudgementTests",
             [
-                "Judgement", "AppAttest", "CBOR", "GatewayTokens", "HTTP", "JWT", "KeyStore",
+                "Judgement", "AppAttest", "Attestation", "CBOR", "GatewayTokens", "HTTP", "JWT",
+                "KeyStore",
                 "Policy",
             ]),
         tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
         tests(
             "KeyStoreTests",
             [
-                "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "PostgresKeyStore", "AppAttest",
+                "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "PostgresKeyStore", "Attestation",
                 "Bytes", "Crypto", "EventLoop", "GatewayTesting", "Postgres", "Redis", "SQLite",
             ]),
         tests(
             "SettingsTests",
             [
-                "Settings", "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP",
+                "Settings", "AppAttest", "Attestation", "AppleServices", "Bytes", "Crypto", "HTTP",
                 "HTTPSClient", "JSON", "Policy", "TLS", "YAML",
             ]),
         tests(
             "BackgroundTests",
             [
-                "Background", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
+                "Background", "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "Crypto",
+                "EventLoop",
                 "GatewayTesting", "HTTPSClient", "JWT", "KeyStore", "OTLP", "SQLiteKeyStore",
                 "Settings",
             ]),
         tests(
             "GatewayTests",
             [
-                "Gateway", "Background", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes",
+                "Gateway", "Background", "GatewayTesting", "AppAttest", "Attestation",
+                "AppAttestTesting", "Bytes",
                 "Crypto", "EventLoop", "GatewayTokens", "HTTP", "JSON", "JWT", "Judgement",
                 "KeyStore", "Policy", "Settings", "TLS", "Telemetry",
             ]),
         tests(
             "SimulationTests",
             [
-                "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "EventLoop",
+                "Gateway", "GatewayTesting", "AppAttest", "Attestation", "AppAttestTesting",
+                "Bytes", "EventLoop",
                 "KeyStore", "Policy", "Redis", "RedisKeyStore", "Settings", "Telemetry",
             ]),
         tests(
             "RequestPathTests",
             [
-                "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON",
+                "GatewayTesting", "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "Crypto",
+                "JSON",
                 "Protobuf", "SQLite", "TLS",
             ], excluding: ["otlp_check.py"]),
         tests(
             "FaultTests",
-            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "JSON", "SQLite"]),
+            ["GatewayTesting", "Attestation", "AppAttestTesting", "Bytes", "JSON", "SQLite"]),
         tests("ConformanceTests", ["GatewayTesting"]),
         tests(
             "RecipeTests",
-            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"],
+            ["GatewayTesting", "Attestation", "AppAttestTesting", "Bytes", "Crypto", "JSON"],
             excluding: ["openapi_check.py", "schemathesis.toml"]),
         tests("TidyTests", []),
     ],

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Attestation
 import Bytes
 import Crypto
 import JSON
@@ -13,12 +14,12 @@ extension FuzzTarget {
         input in
         guard let first = input.first else { return }
         let object = Array(input.dropFirst())
-        let kinds = [Explanation.Kind.attestation, .assertion, .receipt]
+        let kinds = ExplainedObject.allCases
         let kind = kinds[Int(first) % kinds.count]
         var expected = Expectations(at: moment)
         expected.clientData = Array("challenge".utf8)
         expected.appID = appID
-        let explained = Explanation.of(kind, object, expecting: expected)
+        let explained = kind.explanation(of: object, expecting: expected)
         let json = explained.json
         let isRead = (try? JSONValue.parse(json.span, byteCountMax: 1 << 20, depthMax: 16)) != nil
         // JSON's own reader takes no NUL, which a name may hold.

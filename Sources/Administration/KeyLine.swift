@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
@@ -31,6 +31,10 @@ package enum KeyLine {
             writer.member("public_key", string: Base64.encode(record.publicKey.x963))
             writer.member("app_id", string: record.appID)
             writer.member("environment", string: record.environment.rawValue)
+            writer.member("platform", string: record.platform.text)
+            if let level = record.securityLevel {
+                writer.member("security_level", string: level.rawValue)
+            }
         }
         writer.member("counter", int: Int64(record.counterFloor))
         writer.member("status", string: record.status.rawValue)
@@ -78,6 +82,7 @@ package enum KeyLine {
     /// The known members, made once because an import needs them for each line.
     private static let knownMembers: Set<String> = [
         "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
+        "platform", "security_level",
         "bundle_version", "validation_category", "risk_metric", "device_bits", "receipt",
         "receipt_state", "users",
     ]
@@ -168,6 +173,13 @@ package enum KeyLine {
                 throw Failure("enrolled_at is not an RFC 3339 time")
             }
             record.enrolledAt = seconds
+        }
+        if let text = try optional("platform", members) { record.platform = PlatformName(text) }
+        if let text = try optional("security_level", members) {
+            guard let level = SecurityLevel(rawValue: text) else {
+                throw Failure("security_level is neither tee nor strongbox")
+            }
+            record.securityLevel = level
         }
         record.bundleVersion = try optional("bundle_version", members)
         if let category = try integer("validation_category", members) {

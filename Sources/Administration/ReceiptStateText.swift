@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import EventLoop
 import JSON
 import KeyStore
@@ -37,7 +37,7 @@ enum ReceiptStateText {
             expiresAt: try time("expires_at", members), dueAt: try time("next_renewal", members),
             attemptedAt: try time("last_attempt", members))
         if let text = try KeyLine.optional("type", members) {
-            guard let kind = ReceiptFields.Kind(rawValue: text) else {
+            guard let kind = ReceiptKind(rawValue: text) else {
                 throw KeyLine.Failure("receipt_state.type is neither ATTEST nor RECEIPT")
             }
             state.kind = kind

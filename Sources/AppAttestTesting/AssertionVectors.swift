@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Bytes
 import Crypto
 public import JSON

@@ -1,4 +1,5 @@
 public import AppAttest
+public import Attestation
 import Bytes
 import Crypto
 

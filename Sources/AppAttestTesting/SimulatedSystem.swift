@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 public import Bytes
 import CBOR
 import Crypto

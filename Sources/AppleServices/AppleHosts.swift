@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 
 /// The base URLs of one of Apple's services, one for each environment.
 public struct AppleHosts: Hashable, Sendable {

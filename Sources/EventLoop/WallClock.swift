@@ -12,6 +12,12 @@ public enum WallClock {
         return (Int64(time.tv_sec), Int32(truncatingIfNeeded: time.tv_nsec))
     }
 
+    /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
+    public static func milliseconds() -> Int64 {
+        let (seconds, nanoseconds) = now()
+        return seconds * 1000 + Int64(nanoseconds) / 1_000_000
+    }
+
     /// Appends `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate, RFC 9110 section 5.6.7).
     public static func appendHTTPDate(seconds: Int64, to buffer: inout ByteBuffer) {
         let time = CivilTime(secondsSince1970: seconds)

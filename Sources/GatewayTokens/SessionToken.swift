@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import Bytes
 
 /// The contents of a session token (RFC 7519): an assertion of this key was accepted, and for a

@@ -1,4 +1,4 @@
-package import AppAttest
+package import Attestation
 package import GatewayTokens
 package import HTTP
 package import JWT
@@ -12,11 +12,14 @@ package enum Cause: Equatable {
     case check(Check)
     /// The request is not HTTP by RFC 9110, 9112 or 9113, or has more than one reading.
     case httpFault(HTTPFault)
-    case assertionFailed(AssertionFailure)
+    /// The evidence of a request proves nothing.
+    case evidenceFailed(PlatformFailure)
     case clientDataFailed(ClientDataFailure)
     case clientDataMismatch(ClientDataMismatch)
-    case attestationFailed(AttestationFailure)
-    case receiptFailed(ReceiptFailure)
+    /// The evidence of an enrolment proves nothing.
+    case enrolmentFailed(PlatformFailure)
+    /// A part of the evidence that the enrolment does not depend on has a fault.
+    case enrolmentFlawed(PlatformFailure)
     case tokenFailed(SessionTokenFailure)
     /// A token of another issuer is invalid, or could not be judged.
     case proofFailed(TokenFailure)
@@ -33,13 +36,11 @@ package enum Cause: Equatable {
         switch self {
         case .check(let check): check.rawValue
         case .httpFault(let fault): fault.code.description
-        case .assertionFailed(.malformed(let malformation)):
-            AssertionFailure.malformed(malformation).description
-        case .assertionFailed(let failure): failure.code
+        case .evidenceFailed(let failure):
+            failure.kind == .malformed ? failure.description : failure.code
         case .clientDataFailed(let failure): failure.code
         case .clientDataMismatch(let mismatch): mismatch.code
-        case .attestationFailed(let failure): failure.code
-        case .receiptFailed(let failure): "receipt_" + failure.code
+        case .enrolmentFailed(let failure), .enrolmentFlawed(let failure): failure.code
         case .tokenFailed(let failure): failure.rawValue
         case .proofFailed(let failure): failure.rawValue
         case .deviceCheck(let label): "device_check_" + label

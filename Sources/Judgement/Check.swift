@@ -125,7 +125,6 @@ extension Cause {
         case bodyNotJSON = "json"
         case members
         case attestationBase64 = "attestation"
-        case receiptType = "receipt_type"
         case boundHeader = "bound_header"
         case tokenRoutes = "token_routes"
         case tokenNotIssued = "token"

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 
 extension Cause {
     /// The text for clients that are told the cause. It names no upstream's address.
@@ -15,11 +15,15 @@ extension Refusal {
     /// forgeries. The client cannot do anything about them, so their action is ``Action/none``.
     package var exactCode: StaticString? {
         switch cause {
-        case .attestationFailed(.environmentNotAllowed), .check(.environment):
-            "environment_not_allowed"
-        case .attestationFailed(.appMismatch), .assertionFailed(.appMismatch), .check(.appMismatch):
-            "app_mismatch"
-        default: nil
+        case .check(.environment): return "environment_not_allowed"
+        case .check(.appMismatch): return "app_mismatch"
+        case .enrolmentFailed(let failure), .evidenceFailed(let failure):
+            switch failure.kind {
+            case .environmentNotAllowed: return "environment_not_allowed"
+            case .appMismatch: return "app_mismatch"
+            case .malformed, .deviceRefused, .other: return nil
+            }
+        default: return nil
         }
     }
 }

@@ -1,4 +1,4 @@
-package import AppAttest
+package import Attestation
 package import KeyStore
 package import Policy
 

@@ -1,7 +1,7 @@
-public import AppAttest
+public import Attestation
 public import Bytes
 
-/// The challenge that a verified assertion answers, as the counter store needs it.
+/// The challenge that a verified request answers, as the counter store needs it.
 public struct ChallengeUse: Hashable, Sendable {
     public let id: Bytes16
     /// The incarnation under which the challenge was sealed.
@@ -38,10 +38,12 @@ public struct CounterRate: Hashable, Sendable {
     }
 }
 
-/// One request to the counter store: accept this counter and spend this challenge, or neither.
+/// One request to the counter store: accept a counter and spend its challenge, or neither. A key
+/// that does not count has its challenge spent and nothing else.
 public struct CounterAdvance: Hashable, Sendable {
     public let keyID: KeyID
-    public let counter: UInt32
+    /// The way in which the request cannot be repeated.
+    public let uniqueness: Uniqueness
     /// 1 for `strict`; `window(N)` accepts counters less than N below the highest one.
     public let windowSize: Int
     public let challenge: ChallengeUse
@@ -51,24 +53,24 @@ public struct CounterAdvance: Hashable, Sendable {
     /// none otherwise. The embedded store leaves them to its process.
     public let rates: [CounterRate]
 
-    /// Takes the counter of a verified assertion, which only the verifier can make: advancing
-    /// before the signature was checked does not compile.
+    /// Takes a verified request, which only the verifier can make: advancing before the signature
+    /// was checked does not compile.
     public init(
-        _ assertion: VerifiedAssertion, of keyID: KeyID, windowSize: Int, challenge: ChallengeUse,
+        _ request: VerifiedRequest, of keyID: KeyID, windowSize: Int, challenge: ChallengeUse,
         floor: UInt32, rates: [CounterRate]
     ) {
         self.init(
-            keyID: keyID, counter: assertion.counter, windowSize: windowSize, challenge: challenge,
+            keyID: keyID, request.facts.uniqueness, windowSize: windowSize, challenge: challenge,
             floor: floor, rates: rates)
     }
 
     /// Makes an advance without a device, for the stores' own tests.
     package init(
-        keyID: KeyID, counter: UInt32, windowSize: Int, challenge: ChallengeUse, floor: UInt32,
-        rates: [CounterRate] = []
+        keyID: KeyID, _ uniqueness: Uniqueness, windowSize: Int, challenge: ChallengeUse,
+        floor: UInt32, rates: [CounterRate] = []
     ) {
         self.keyID = keyID
-        self.counter = counter
+        self.uniqueness = uniqueness
         self.windowSize = windowSize
         self.challenge = challenge
         self.floor = floor
@@ -80,9 +82,9 @@ public struct CounterAdvance: Hashable, Sendable {
 /// and `stateHealed` only forbids more than before.
 public enum CounterVerdict: Hashable, Sendable {
     case accepted
-    /// The challenge was spent before with this very counter: the same assertion again.
+    /// The challenge was spent before with this very counter or mark: the same request again.
     case replayed
-    /// The challenge was spent before with another counter: the app used it twice.
+    /// The challenge was spent before with another one: the app used it twice.
     case challengeSpent
     /// The counter was accepted before, with another challenge: two devices hold the key, or a
     /// device was set back to an earlier state.

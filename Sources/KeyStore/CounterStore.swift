@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import Bytes
 
 /// One worker's access to the counter store, which changes with each request.

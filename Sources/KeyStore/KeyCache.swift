@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 import Bytes
 public import Crypto
 
@@ -8,6 +8,7 @@ public struct CachedKey: Hashable, Sendable {
     /// The index into the app table given to the cache; nil if the app is no longer configured.
     public var appIndex: Int?
     public var environment: AttestEnvironment
+    public var securityLevel: SecurityLevel?
     public var status: KeyStatus
     public var counterFloor: UInt32
     public var bundleVersion: String?
@@ -17,13 +18,14 @@ public struct CachedKey: Hashable, Sendable {
 
     public init(
         publicKey: P256PublicKey, appIndex: Int?, environment: AttestEnvironment,
-        status: KeyStatus, counterFloor: UInt32, bundleVersion: String? = nil,
-        validationCategory: UInt32? = nil, riskMetric: UInt32? = nil,
+        securityLevel: SecurityLevel? = nil, status: KeyStatus, counterFloor: UInt32,
+        bundleVersion: String? = nil, validationCategory: UInt32? = nil, riskMetric: UInt32? = nil,
         deviceBits: DeviceBits? = nil
     ) {
         self.publicKey = publicKey
         self.appIndex = appIndex
         self.environment = environment
+        self.securityLevel = securityLevel
         self.status = status
         self.counterFloor = counterFloor
         self.bundleVersion = bundleVersion
@@ -36,7 +38,7 @@ public struct CachedKey: Hashable, Sendable {
 /// One worker's records of the keys used most recently: bounded, every step O(1).
 ///
 /// An entry takes about 130 bytes in a few flat arrays, which grow as the cache fills; only records
-/// with extension data of iOS 27 take more. The cache knows nothing of keys that do not exist.
+/// that tell of the app take more. The cache knows nothing of keys that do not exist.
 public struct KeyCache: ~Copyable {
     /// The rarely present part of a record.
     private struct Details {
@@ -50,7 +52,8 @@ public struct KeyCache: ~Copyable {
         /// ``noMetric`` if it is not known.
         var riskMetric: UInt32
         var appIndex: UInt16
-        var environment: UInt8
+        /// The environment in its lowest bit, above it the code of the security level.
+        var provenance: UInt8
         /// The status in its two lowest bits, above them the device's bits and whether they are
         /// known.
         var state: UInt8
@@ -60,9 +63,15 @@ public struct KeyCache: ~Copyable {
     private static let noMetric = UInt32.max
 
     public let recordCountMax: Int
-    /// App ids by index.
-    public private(set) var apps: [String]
-    private var appIndexes: [String: UInt16] = [:]
+    /// The configured apps by index.
+    public private(set) var apps: [AppIdentity]
+    private var appIndexes: [AppName: UInt16] = [:]
+
+    /// An id says nothing without its platform.
+    private struct AppName: Hashable {
+        let id: String
+        let platform: PlatformName
+    }
 
     private var index = KeyIndex()
     private var keys: [KeyID] = []
@@ -77,24 +86,27 @@ public struct KeyCache: ~Copyable {
     private var firstFree: Int32 = -1
     public private(set) var count = 0
 
-    /// `apps` are the configured app ids; the first 65,535 can be told apart.
-    public init(recordCountMax: Int, apps: [String]) {
+    /// `apps` are the configured apps; the first 65,535 can be told apart.
+    public init(recordCountMax: Int, apps: [AppIdentity]) {
         self.recordCountMax = min(max(1, recordCountMax), Int(Int32.max) - 1)
         self.apps = apps
         appIndexes = Self.indexes(of: apps)
     }
 
-    private static func indexes(of apps: [String]) -> [String: UInt16] {
-        var indexes: [String: UInt16] = [:]
-        for (index, app) in apps.prefix(Int(noApp)).enumerated() where indexes[app] == nil {
-            indexes[app] = UInt16(index)
+    private static func indexes(of apps: [AppIdentity]) -> [AppName: UInt16] {
+        let names = apps.prefix(Int(noApp)).enumerated().map { index, app in
+            (AppName(id: app.id, platform: app.platform), UInt16(index))
         }
-        return indexes
+        return Dictionary(names, uniquingKeysWith: { first, _ in first })
+    }
+
+    private func appIndex(of record: KeyRecord) -> UInt16? {
+        appIndexes[AppName(id: record.appID, platform: record.platform)]
     }
 
     /// Takes another app table after a reload. Forgets every record, because their indexes mean
     /// nothing now.
-    public mutating func replaceApps(_ apps: [String]) {
+    public mutating func replaceApps(_ apps: [AppIdentity]) {
         clear()
         self.apps = apps
         appIndexes = Self.indexes(of: apps)
@@ -126,8 +138,8 @@ public struct KeyCache: ~Copyable {
         marks[position] = Marks(
             counterFloor: record.counterFloor,
             riskMetric: record.riskMetric.map { min($0, Self.noMetric - 1) } ?? Self.noMetric,
-            appIndex: appIndexes[record.appID] ?? Self.noApp,
-            environment: record.environment == .production ? 0 : 1,
+            appIndex: appIndex(of: record) ?? Self.noApp,
+            provenance: Self.provenance(record.environment, record.securityLevel),
             state: Self.state(record.status, record.deviceBits))
         if record.bundleVersion != nil || record.validationCategory != nil {
             details[place] = Details(
@@ -143,8 +155,9 @@ public struct KeyCache: ~Copyable {
     /// The view of `record` that ``insert(_:)`` returns, without keeping anything.
     public func view(of record: KeyRecord) -> CachedKey {
         CachedKey(
-            publicKey: record.publicKey, appIndex: appIndexes[record.appID].map(Int.init),
-            environment: record.environment, status: record.status,
+            publicKey: record.publicKey, appIndex: appIndex(of: record).map(Int.init),
+            environment: record.environment, securityLevel: record.securityLevel,
+            status: record.status,
             counterFloor: record.counterFloor, bundleVersion: record.bundleVersion,
             validationCategory: record.validationCategory, riskMetric: record.riskMetric,
             deviceBits: record.deviceBits)
@@ -186,13 +199,20 @@ public struct KeyCache: ~Copyable {
         return CachedKey(
             publicKey: publicKeys[position],
             appIndex: mark.appIndex == Self.noApp ? nil : Int(mark.appIndex),
-            environment: mark.environment == 0 ? .production : .development,
+            environment: mark.provenance & 1 == 0 ? .production : .development,
+            securityLevel: SecurityLevel(code: Int64(mark.provenance >> 1)),
             status: Self.status(mark.state),
             counterFloor: mark.counterFloor,
             bundleVersion: detail?.bundleVersion,
             validationCategory: detail?.validationCategory,
             riskMetric: mark.riskMetric == Self.noMetric ? nil : mark.riskMetric,
             deviceBits: Self.deviceBits(mark.state))
+    }
+
+    private static func provenance(
+        _ environment: AttestEnvironment, _ level: SecurityLevel?
+    ) -> UInt8 {
+        (environment == .production ? 0 : 1) | UInt8(level?.code ?? 0) << 1
     }
 
     private static let bitsAreKnown: UInt8 = 0b1_0000
@@ -229,7 +249,7 @@ public struct KeyCache: ~Copyable {
         publicKeys.append(P256PublicKey(x: .zero, y: .zero))
         marks.append(
             Marks(
-                counterFloor: 0, riskMetric: Self.noMetric, appIndex: 0, environment: 0, state: 0))
+                counterFloor: 0, riskMetric: Self.noMetric, appIndex: 0, provenance: 0, state: 0))
         newer.append(-1)
         older.append(-1)
         return Int32(keys.count - 1)

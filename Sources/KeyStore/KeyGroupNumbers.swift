@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 import Bytes
 
 /// The number of the last event that concerned a key, kept for groups of keys: this takes a few

@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 
 /// The counts of an import.
 public struct ImportSummary: Hashable, Sendable {

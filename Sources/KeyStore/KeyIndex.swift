@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 
 /// Finds the place of a key in an array that the caller owns: an open-addressing table of

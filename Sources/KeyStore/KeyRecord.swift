@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import Crypto
 
 /// The status of a known key, which decides if it may be used.
@@ -31,28 +31,33 @@ public struct KeyRecord: Hashable, Sendable {
     public var publicKey: P256PublicKey
     public var appID: String
     public var environment: AttestEnvironment
+    /// The platform that vouched for the key.
+    public var platform: PlatformName
+    /// The place in which the device keeps the key; nil if the platform has only one.
+    public var securityLevel: SecurityLevel?
     /// Seconds since 1970-01-01T00:00:00Z.
     public var enrolledAt: Int64
     public var status: KeyStatus
     /// No counter up to this one is accepted, whatever the counter store remembers.
     public var counterFloor: UInt32
-    /// `apple_bundle_version_01` of the attestation, if there was one (iOS 27).
+    /// The app's version by the enrolment, if it told.
     public var bundleVersion: String?
-    /// `apple_validation_category_01` of the attestation, if there was one (iOS 27).
+    /// The app's way onto the device by the enrolment, if it told.
     public var validationCategory: UInt32?
     /// Roughly how many keys the app attested on this device in 30 days, by the last receipt; nil
-    /// if Apple has not told yet.
+    /// if the platform has not told.
     public var riskMetric: UInt32?
     /// The bits of the key's device; nil if Apple was not asked for them, or has not told.
     public var deviceBits: DeviceBits?
-    /// The last receipt as it came; nil if the attestation carried none that is usable.
+    /// The last receipt as it came; nil if the enrolment carried none that is usable.
     public var receipt: [UInt8]?
     /// The state of the receipt, or nil if there is no receipt.
     public var receiptState: ReceiptState?
 
     public init(
         keyID: KeyID, publicKey: P256PublicKey, appID: String, environment: AttestEnvironment,
-        enrolledAt: Int64, status: KeyStatus = .active, counterFloor: UInt32 = 0,
+        enrolledAt: Int64, platform: PlatformName = .apple, securityLevel: SecurityLevel? = nil,
+        status: KeyStatus = .active, counterFloor: UInt32 = 0,
         bundleVersion: String? = nil, validationCategory: UInt32? = nil, riskMetric: UInt32? = nil,
         deviceBits: DeviceBits? = nil, receipt: [UInt8]? = nil, receiptState: ReceiptState? = nil
     ) {
@@ -61,6 +66,8 @@ public struct KeyRecord: Hashable, Sendable {
         self.appID = appID
         self.environment = environment
         self.enrolledAt = enrolledAt
+        self.platform = platform
+        self.securityLevel = securityLevel
         self.status = status
         self.counterFloor = counterFloor
         self.bundleVersion = bundleVersion

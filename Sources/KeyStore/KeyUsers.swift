@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import Bytes
 
 /// A user as the stores know them: an HMAC of the operator's name for the user (``Pseudonyms``).

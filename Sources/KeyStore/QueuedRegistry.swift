@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import Bytes
 
 /// A registry whose calls go into a queue, from which its own thread takes them.

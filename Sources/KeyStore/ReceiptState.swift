@@ -1,4 +1,5 @@
-public import AppAttest
+public import Attestation
+import Bytes
 
 /// The outcome of the last attempt to renew a receipt.
 public enum RenewalOutcome: String, CaseIterable, Sendable {
@@ -59,7 +60,7 @@ public enum RenewalOutcome: String, CaseIterable, Sendable {
 public struct ReceiptState: Hashable, Sendable {
     /// The kind of the receipt, or nil if the receipt has not been read yet: it came with an
     /// import, or from a version that kept only receipts.
-    public var kind: ReceiptFields.Kind?
+    public var kind: ReceiptKind?
     public var createdAt: Int64?
     /// Apple gives no newer receipt before this time.
     public var notBefore: Int64?
@@ -72,7 +73,7 @@ public struct ReceiptState: Hashable, Sendable {
     public var failureCount: UInt32
 
     public init(
-        kind: ReceiptFields.Kind? = nil, createdAt: Int64? = nil, notBefore: Int64? = nil,
+        kind: ReceiptKind? = nil, createdAt: Int64? = nil, notBefore: Int64? = nil,
         expiresAt: Int64? = nil, dueAt: Int64?, lastOutcome: RenewalOutcome? = nil,
         attemptedAt: Int64? = nil, failureCount: UInt32 = 0
     ) {
@@ -87,10 +88,9 @@ public struct ReceiptState: Hashable, Sendable {
     }
 
     /// The state of a receipt that was verified and has not been sent yet.
-    public init(_ receipt: ReceiptFields, dueAt: Int64?) {
+    public init(_ receipt: ReceiptDates, dueAt: Int64?) {
         self.init(
-            kind: receipt.kind, createdAt: receipt.createdAt.seconds,
-            notBefore: receipt.notBefore?.seconds, expiresAt: receipt.expiresAt?.seconds,
-            dueAt: dueAt)
+            kind: receipt.kind, createdAt: receipt.createdAt, notBefore: receipt.notBefore,
+            expiresAt: receipt.expiresAt, dueAt: dueAt)
     }
 }

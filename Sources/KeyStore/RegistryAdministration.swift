@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 import Bytes
 
 /// The keys that an operator asks for.

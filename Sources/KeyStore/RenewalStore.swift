@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import Crypto
 
 /// Receipts about which Apple is asked at one host, in the name of one app.

@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 import Bytes
 public import Crypto
 
@@ -38,6 +38,30 @@ extension AttestEnvironment {
     }
 }
 
+extension PlatformName {
+    /// The name in a row; nil, as in rows that are older than platforms, means Apple's.
+    public var stored: String? { self == .apple ? nil : text }
+
+    public init(stored: String?) { self = stored.map { PlatformName($0) } ?? .apple }
+}
+
+extension SecurityLevel {
+    public var code: Int64 {
+        switch self {
+        case .tee: 1
+        case .strongbox: 2
+        }
+    }
+
+    public init?(code: Int64) {
+        switch code {
+        case 1: self = .tee
+        case 2: self = .strongbox
+        default: return nil
+        }
+    }
+}
+
 extension DeviceBits {
     public var code: Int64 { (bit0 ? 1 : 0) | (bit1 ? 2 : 0) }
 
@@ -47,7 +71,7 @@ extension DeviceBits {
     }
 }
 
-extension ReceiptFields.Kind {
+extension ReceiptKind {
     public var code: Int64 {
         switch self {
         case .attest: 0

@@ -16,12 +16,13 @@ import Postgres
 /// - `audit`: the changes of operators; from version 6.
 ///
 /// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
-/// version 7 `keys_inactive` leads to revoked and erased keys, which are few.
+/// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
+/// has `platform`, null for Apple's, and `security_level`.
 struct PostgresSchema {
     /// The schema's name in lower case. It needs no quotes, but gets them.
     let name: String
 
-    static let version: Int64 = 7
+    static let version: Int64 = 8
     /// The first version with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// The number of changes kept for gateways to read. A gateway that falls further behind forgets
@@ -34,7 +35,7 @@ struct PostgresSchema {
 
     static let keyColumns = """
         key_id, public_key, app_id, environment, status, counter, enrolled_at, bundle_version, \
-        validation_category, risk_metric, device_bits
+        validation_category, risk_metric, device_bits, platform, security_level
         """
 
     func table(_ table: String) -> String { "\"\(name)\".\(table)" }
@@ -85,6 +86,10 @@ struct PostgresSchema {
             ["ALTER TABLE \(table("keys")) ADD COLUMN device_bits smallint"],
             auditMigration,
             ["CREATE INDEX keys_inactive ON \(table("keys")) (status, key_id) WHERE status <> 0"],
+            [
+                "ALTER TABLE \(table("keys")) ADD COLUMN platform text",
+                "ALTER TABLE \(table("keys")) ADD COLUMN security_level smallint",
+            ],
         ]
     }
 
@@ -135,7 +140,7 @@ struct PostgresSchema {
                 Self.enrol,
                 """
                 WITH \(insertKey) WHERE EXISTS (
-                    SELECT FROM \(challenges) WHERE challenge = $21::bytea AND key_id = $1)
+                    SELECT FROM \(challenges) WHERE challenge = $23::bytea AND key_id = $1)
                 ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
                 """),
             .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
@@ -235,7 +240,8 @@ struct PostgresSchema {
             """
             UPDATE \(table("keys")) SET public_key = NULL, app_id = '', environment = 0, status = 2,
                 enrolled_at = 0, bundle_version = NULL, validation_category = NULL,
-                risk_metric = NULL, device_bits = NULL, receipt = NULL
+                risk_metric = NULL, device_bits = NULL, platform = NULL, security_level = NULL,
+                receipt = NULL
             WHERE key_id = $1
             """,
             "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
@@ -260,12 +266,13 @@ struct PostgresSchema {
         ]
     }
 
-    /// The first 20 values are those of ``RegistryRows/values(_:)``.
+    /// The first 22 values are those of ``RegistryRows/values(_:)``.
     private var insertKey: String {
         """
         inserted AS (INSERT INTO \(table("keys")) (\(Self.keyColumns), receipt)
             SELECT $1::bytea, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint,
-                $7::bigint, $8::text, $9::bigint, $10::bigint, $11::bigint, $12::bytea
+                $7::bigint, $8::text, $9::bigint, $10::bigint, $11::bigint, $12::text,
+                $13::bigint, $14::bytea
         """
     }
 
@@ -274,9 +281,9 @@ struct PostgresSchema {
         """
         stated AS (INSERT INTO \(table("renewals"))
             (key_id, app_id, environment, \(RenewalStatements.stateColumns))
-            SELECT key_id, $3, $4, $13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint,
-                $18::bigint, $19::bigint, $20::bigint
-            FROM inserted WHERE $20 IS NOT NULL)
+            SELECT key_id, $3, $4, $15::bigint, $16::bigint, $17::bigint, $18::bigint, $19::bigint,
+                $20::bigint, $21::bigint, $22::bigint
+            FROM inserted WHERE $22 IS NOT NULL)
         SELECT key_id FROM inserted
         """
     }

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import KeyStore
@@ -16,8 +16,10 @@ enum RegistryRows {
         else { throw StoreError("registry: a row of keys is invalid") }
         return KeyRecord(
             keyID: KeyID(digest: digest), publicKey: publicKey, appID: rows.text(row, 2) ?? "",
-            environment: environment, enrolledAt: rows.integer(row, 6) ?? 0, status: status,
-            counterFloor: counter, bundleVersion: rows.text(row, 7),
+            environment: environment, enrolledAt: rows.integer(row, 6) ?? 0,
+            platform: PlatformName(stored: rows.text(row, 11)),
+            securityLevel: rows.integer(row, 12).flatMap { SecurityLevel(code: $0) },
+            status: status, counterFloor: counter, bundleVersion: rows.text(row, 7),
             validationCategory: rows.integer(row, 8).map { UInt32(truncatingIfNeeded: $0) },
             riskMetric: rows.integer(row, 9).map { UInt32(clamping: $0) },
             deviceBits: rows.integer(row, 10).flatMap { DeviceBits(code: $0) })
@@ -28,8 +30,8 @@ enum RegistryRows {
         _ rows: PostgresRows, _ row: Int, withReceipt: Bool
     ) throws(StoreError) -> KeyRecord {
         var record = try record(rows, row)
-        record.receiptState = state(rows, row, 11)
-        if withReceipt { record.receipt = rows.bytes(row, 19) }
+        record.receiptState = state(rows, row, 13)
+        if withReceipt { record.receipt = rows.bytes(row, 21) }
         return record
     }
 
@@ -38,7 +40,7 @@ enum RegistryRows {
     static func state(_ rows: PostgresRows, _ row: Int, _ first: Int) -> ReceiptState? {
         guard let failureCount = rows.integer(row, first + 7) else { return nil }
         return ReceiptState(
-            kind: rows.integer(row, first).flatMap(ReceiptFields.Kind.init(code:)),
+            kind: rows.integer(row, first).flatMap(ReceiptKind.init(code:)),
             createdAt: rows.integer(row, first + 1), notBefore: rows.integer(row, first + 2),
             expiresAt: rows.integer(row, first + 3), dueAt: rows.integer(row, first + 4),
             lastOutcome: rows.integer(row, first + 6).flatMap(RenewalOutcome.init(code:)),
@@ -61,6 +63,8 @@ enum RegistryRows {
             PostgresValue(isErased ? nil : record.validationCategory.map(Int64.init)),
             PostgresValue(isErased ? nil : record.riskMetric.map(Int64.init)),
             PostgresValue(isErased ? nil : record.deviceBits?.code),
+            PostgresValue(isErased ? nil : record.platform.stored),
+            PostgresValue(isErased ? nil : record.securityLevel?.code),
             PostgresValue(isErased ? nil : record.receipt),
         ] + values(isErased ? nil : record.receiptState, isActive: record.status == .active)
     }

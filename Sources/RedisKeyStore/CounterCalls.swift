@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import KeyStore
 
@@ -24,8 +25,11 @@ struct CounterCalls {
             names: part == .whole
                 ? layout.names(request.keyID, challenge: challenge)
                 : layout.names(request.keyID, freeChallenge: challenge),
-            incarnation: incarnation ?? request.challenge.incarnation, counter: request.counter,
-            windowSize: min(max(request.windowSize, 1), CounterScript.windowSizeMax),
+            incarnation: incarnation ?? request.challenge.incarnation,
+            mark: request.uniqueness.mark,
+            windowSize: request.uniqueness.counter == nil
+                ? CounterScript.noCounter
+                : min(max(request.windowSize, 1), CounterScript.windowSizeMax),
             floor: request.floor, expiresAt: request.challenge.expiresAt,
             graceMilliseconds: graceMilliseconds, stateMilliseconds: stateMilliseconds,
             rates: request.rates)
@@ -40,7 +44,7 @@ struct CounterCalls {
             Int64(max(life, 1) + ServerLife.stepMilliseconds))
         return CounterScript.Call(
             part: .spend, names: layout.names(token: id), incarnation: moment.incarnation,
-            counter: 1, windowSize: 1, floor: 0,
+            mark: 1, windowSize: 1, floor: 0,
             expiresAt: expiresAt.overflow ? .max : expiresAt.partialValue,
             graceMilliseconds: graceMilliseconds, stateMilliseconds: 1)
     }

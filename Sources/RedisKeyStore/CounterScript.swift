@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import KeyStore
 import Redis
 
@@ -55,6 +55,9 @@ package enum CounterScript {
     /// The bits of the ring: the number of counters below the highest that are remembered, and so
     /// the widest window.
     static let windowSizeMax = 1024
+    /// The window of a key that does not count: its challenge is spent, and no counter is looked
+    /// at.
+    static let noCounter = 0
     /// The time for which a worker's calls rely on the identity that one of them has checked.
     static let lookInterval = Duration.milliseconds(50)
     /// The longest life in milliseconds: far beyond any life of a challenge, far below the limit of
@@ -68,7 +71,9 @@ package enum CounterScript {
         let part: Part
         let names: CounterNames
         let incarnation: Incarnation
-        let counter: UInt32
+        /// The counter, or the mark that tells requests with one challenge apart.
+        let mark: UInt32
+        /// ``noCounter`` of a key that does not count.
         let windowSize: Int
         let floor: UInt32
         let expiresAt: Int64
@@ -106,7 +111,7 @@ package enum CounterScript {
             command.append(part.rawValue)
             command.append(record)
             command.append(paddedHexadecimal: incarnation.value)
-            command.append(Int(counter))
+            command.append(Int(mark))
             command.append(windowSize)
             command.append(Int(floor))
             command.append(Int(expiresAt))
@@ -129,15 +134,16 @@ package enum CounterScript {
     /// `count`; without 4 if a cluster would not accept a name of another slot, which is read all
     /// the same.
     /// ARGV: 1 part, 2 name of the incarnation record, 3 incarnation of the challenge (to `count`:
-    /// that of the server, as its worker knows it), 4 counter, 5 window size, 6 floor, 7 end of the
-    /// challenge by the server's clock, 8 and 9 the milliseconds for which the spent mark is kept
-    /// after that, and the device state after this call, 10 time of the record when it was last
-    /// seen, 11 `server` or `cluster`, 12 `whole` to check the whole identity in any case; then
-    /// three for each rate: identity, interval, depth.
+    /// that of the server, as its worker knows it), 4 counter or mark, 5 window size (0 without a
+    /// counter), 6 floor, 7 end of the challenge by the server's clock, 8 and 9 the milliseconds
+    /// for which the spent mark is kept after that, and the device state after this call, 10 time
+    /// of the record when it was last seen, 11 `server` or `cluster`, 12 `whole` to check the whole
+    /// identity in any case; then three for each rate: identity, interval, depth.
     ///
     /// A counter whose bit is set in the device's state cannot be used again. So the whole identity
     /// has to be looked at only if there is no state: a server that evicted it has forgotten the
-    /// marks of challenges, too.
+    /// marks of challenges, too. A key that does not count has nothing but those marks, so that
+    /// each of its calls looks at the whole.
     ///
     /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
     /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
@@ -176,7 +182,8 @@ package enum CounterScript {
         local lives = string.find(replication, history, 1, true) and noted >= tonumber(ARGV[10])
             and now >= noted - \(ServerLife.stepMilliseconds)
             and now <= noted + \(ServerLife.lookMilliseconds)
-        if lives and (ARGV[12] == 'whole' or not state) then
+        local counts = ARGV[5] ~= '\(noCounter)'
+        if lives and (ARGV[12] == 'whole' or not state or not counts) then
           \(ServerLife.functions)
           local found, commands = identity(ARGV[11] == 'cluster')
           if not found then return redis.error_reply(commands) end
@@ -208,12 +215,13 @@ package enum CounterScript {
         end
 
         local counter, floor = tonumber(ARGV[4]), tonumber(ARGV[6])
-        if counter <= floor then return \(Code.counterTooLow.rawValue) end
+        if counts and counter <= floor then return \(Code.counterTooLow.rawValue) end
         local function check(body) return string.sub(redis.sha1hex(body), 1, 8) end
         local highest, ring, buckets = floor, nil, ''
         if state then
           if check(string.sub(state, 1, -9)) ~= string.sub(state, -8) then
-            local healed = struct.pack('>I4', counter) .. string.rep(string.char(255), 128)
+            local healed = struct.pack('>I4', counts and counter or 0)
+            healed = healed .. string.rep(string.char(255), 128)
             healed = healed .. check(healed)
             local written = redis.pcall('SET', KEYS[2], healed, 'PX', keptFor)
             if written.err then return written end
@@ -225,34 +233,39 @@ package enum CounterScript {
         end
         if not ring then ring = string.rep(string.char(255), 128) end
 
-        local place = math.floor(counter % 1024 / 8)
-        local mask = bit.lshift(1, counter % 8)
-        if counter > highest then
-          local step = counter - highest
-          if step >= 1024 then
-            ring = string.rep(string.char(0), 128)
-          elseif step > 1 then
-            local bytes = {string.byte(ring, 1, 128)}
-            local passed = highest + 1
-            while passed < counter do
-              local index = math.floor(passed % 1024 / 8) + 1
-              if passed % 8 == 0 and counter - passed >= 8 then
-                bytes[index] = 0
-                passed = passed + 8
-              else
-                bytes[index] = bit.band(bytes[index], bit.bnot(bit.lshift(1, passed % 8)))
-                passed = passed + 1
+        if counts then
+          local place = math.floor(counter % 1024 / 8)
+          local mask = bit.lshift(1, counter % 8)
+          if counter > highest then
+            local step = counter - highest
+            if step >= 1024 then
+              ring = string.rep(string.char(0), 128)
+            elseif step > 1 then
+              local bytes = {string.byte(ring, 1, 128)}
+              local passed = highest + 1
+              while passed < counter do
+                local index = math.floor(passed % 1024 / 8) + 1
+                if passed % 8 == 0 and counter - passed >= 8 then
+                  bytes[index] = 0
+                  passed = passed + 8
+                else
+                  bytes[index] = bit.band(bytes[index], bit.bnot(bit.lshift(1, passed % 8)))
+                  passed = passed + 1
+                end
               end
+              ring = string.char(unpack(bytes))
             end
-            ring = string.char(unpack(bytes))
+            highest = counter
+          elseif highest - counter >= 1024 then
+            return \(Code.counterTooLow.rawValue)
+          elseif bit.band(string.byte(ring, place + 1), mask) ~= 0 then
+            return \(Code.counterUsed.rawValue)
+          elseif highest - counter >= tonumber(ARGV[5]) then
+            return \(Code.counterTooLow.rawValue)
           end
-          highest = counter
-        elseif highest - counter >= 1024 then
-          return \(Code.counterTooLow.rawValue)
-        elseif bit.band(string.byte(ring, place + 1), mask) ~= 0 then
-          return \(Code.counterUsed.rawValue)
-        elseif highest - counter >= tonumber(ARGV[5]) then
-          return \(Code.counterTooLow.rawValue)
+          ring = string.sub(ring, 1, place)
+              .. string.char(bit.bor(string.byte(ring, place + 1), mask))
+              .. string.sub(ring, place + 2)
         end
 
         if #ARGV > 12 then
@@ -293,12 +306,15 @@ package enum CounterScript {
         end
 
         -- A replica, a full memory or a failing disk refuse the first write, never a later one.
-        local kept = struct.pack('>I4', highest) .. string.sub(ring, 1, place)
-            .. string.char(bit.bor(string.byte(ring, place + 1), mask))
-            .. string.sub(ring, place + 2) .. buckets
-        local written = redis.pcall('SET', KEYS[2], kept .. check(kept), 'PX', keptFor)
-        if written.err then return written end
-        if part == 'whole' then redis.call('SET', spentName, ARGV[4], 'PX', spentFor) end
+        if counts or buckets ~= '' then
+          local kept = struct.pack('>I4', highest) .. ring .. buckets
+          local written = redis.pcall('SET', KEYS[2], kept .. check(kept), 'PX', keptFor)
+          if written.err then return written end
+        end
+        if part == 'whole' then
+          local written = redis.pcall('SET', spentName, ARGV[4], 'PX', spentFor)
+          if written.err then return written end
+        end
         return \(Code.accepted.rawValue)
         """
 

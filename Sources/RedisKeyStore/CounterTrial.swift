@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import KeyStore
@@ -52,7 +52,7 @@ struct CounterTrial {
     ) -> RedisCommand {
         var command = RedisCommand()
         CounterScript.Call(
-            part: .whole, names: names(challenge), incarnation: incarnation, counter: counter,
+            part: .whole, names: names(challenge), incarnation: incarnation, mark: counter,
             windowSize: 1, floor: 0, expiresAt: now + Int64(Self.lifeMilliseconds),
             graceMilliseconds: 0, stateMilliseconds: Self.lifeMilliseconds,
             isCluster: isCluster, look: .whole

@@ -18,7 +18,8 @@ package import SQLite
 /// - `audit`: the changes of operators; from version 6.
 ///
 /// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
-/// version 7 `keys_inactive` leads to revoked and erased keys, which are few.
+/// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
+/// has `platform`, null for Apple's, and `security_level`.
 package enum RegistrySchema {
     /// The number "SlyP", which tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -114,6 +115,10 @@ package enum RegistrySchema {
         """
         UPDATE challenges SET key_id = NULL WHERE key_id IS NOT NULL;
         CREATE INDEX keys_inactive ON keys (status) WHERE status <> 0;
+        """,
+        """
+        ALTER TABLE keys ADD COLUMN platform TEXT;
+        ALTER TABLE keys ADD COLUMN security_level INTEGER;
         """,
     ]
 

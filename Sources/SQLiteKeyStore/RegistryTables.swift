@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
@@ -38,7 +38,7 @@ final class RegistryTables {
 
     static let keyColumns = """
         key_id, public_key, app, environment, status, counter, enrolled_at, bundle_version, \
-        validation_category, risk_metric, device_bits
+        validation_category, risk_metric, device_bits, platform, security_level
         """
 
     init(_ connection: Connection) throws(SQLiteError) {
@@ -51,7 +51,7 @@ final class RegistryTables {
         insertApp = try connection.prepare("INSERT INTO apps (name) VALUES (?) RETURNING id")
         insertKey = try connection.prepare(
             """
-            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT DO NOTHING
             """)
         selectChallenge = try connection.prepare("SELECT 1 FROM challenges WHERE challenge = ?")
@@ -175,8 +175,9 @@ final class RegistryTables {
         return KeyRecord(
             keyID: KeyID(digest: digest), publicKey: publicKey,
             appID: try appName(row.integer(2)), environment: environment,
-            enrolledAt: row.integer(6), status: status, counterFloor: counter,
-            bundleVersion: row.text(7),
+            enrolledAt: row.integer(6), platform: PlatformName(stored: row.text(11)),
+            securityLevel: row.isNull(12) ? nil : SecurityLevel(code: row.integer(12)),
+            status: status, counterFloor: counter, bundleVersion: row.text(7),
             validationCategory: row.isNull(8) ? nil : UInt32(truncatingIfNeeded: row.integer(8)),
             riskMetric: row.isNull(9) ? nil : UInt32(clamping: row.integer(9)),
             deviceBits: row.isNull(10) ? nil : DeviceBits(code: row.integer(10)))
@@ -198,6 +199,8 @@ final class RegistryTables {
         try insertKey.bind(9, isErased ? nil : record.validationCategory.map(Int64.init))
         try insertKey.bind(10, isErased ? nil : record.riskMetric.map(Int64.init))
         try insertKey.bind(11, isErased ? nil : record.deviceBits?.code)
+        try insertKey.bind(12, text: isErased ? nil : record.platform.stored)
+        try insertKey.bind(13, isErased ? nil : record.securityLevel?.code)
         try insertKey.run()
         let isNew = connection.changeCount == 1
         if isNew, !isErased, let state = record.receiptState {
@@ -250,7 +253,7 @@ final class RegistryTables {
             """
             UPDATE keys SET public_key = NULL, app = 0, environment = 0, status = 2,
                 enrolled_at = 0, bundle_version = NULL, validation_category = NULL,
-                risk_metric = NULL, device_bits = NULL
+                risk_metric = NULL, device_bits = NULL, platform = NULL, security_level = NULL
             WHERE key_id = ?
             """,
             "DELETE FROM receipts WHERE key_id = ?",
@@ -262,9 +265,9 @@ final class RegistryTables {
         }
     }
 
-    private func update(
-        _ statement: Statement, _ keyID: KeyID, _ value: Int64
-    ) throws(SQLiteError) -> Bool {
+    private func update(_ statement: Statement, _ keyID: KeyID, _ value: Int64)
+        throws(SQLiteError) -> Bool
+    {
         defer { statement.reset() }
         try statement.bind(1, blob: keyID.digest)
         try statement.bind(2, value)
@@ -356,10 +359,7 @@ final class RegistryTables {
     }
 
     /// The store's clock is the machine's: every process that opens the file is on this machine.
-    private static func now() -> Int64 {
-        let (seconds, nanoseconds) = WallClock.now()
-        return seconds * 1000 + Int64(nanoseconds) / 1_000_000
-    }
+    private static func now() -> Int64 { WallClock.milliseconds() }
 
     // MARK: apps
 

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import KeyStore
@@ -101,7 +101,7 @@ final class RenewalTable {
             row.isNull(first + offset) ? nil : row.integer(first + offset)
         }
         return ReceiptState(
-            kind: integer(0).flatMap(ReceiptFields.Kind.init(code:)), createdAt: integer(1),
+            kind: integer(0).flatMap(ReceiptKind.init(code:)), createdAt: integer(1),
             notBefore: integer(2), expiresAt: integer(3), dueAt: integer(4),
             lastOutcome: integer(6).flatMap(RenewalOutcome.init(code:)), attemptedAt: integer(5),
             failureCount: UInt32(clamping: row.integer(first + 7)))

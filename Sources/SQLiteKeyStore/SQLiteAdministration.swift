@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 import Bytes
 public import KeyStore
 import SQLite

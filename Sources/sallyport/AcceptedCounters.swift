@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Gateway
 import KeyStore
 import Settings

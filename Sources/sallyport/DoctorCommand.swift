@@ -1,5 +1,6 @@
-import AppAttest
+import Attestation
 import Background
+import Bytes
 import EventLoop
 import Gateway
 import KeyStore

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
@@ -62,16 +63,11 @@ enum ExplainCommand {
 
     private static func explainObject(_ arguments: Arguments) {
         guard arguments.operands.count == 2,
-            let kind = Explanation.Kind(rawValue: arguments.operands[0])
+            let kind = ExplainedObject(rawValue: arguments.operands[0])
         else { Exit.usage(usage) }
         let object = ExplainInput.object(read(arguments.operands[1]))
         let expected = expectations(arguments)
-        let explanation =
-            switch kind {
-            case .attestation: Explanation.attestation(object, expecting: expected)
-            case .assertion: Explanation.assertion(object, expecting: expected)
-            case .receipt: Explanation.receipt(object, expecting: expected)
-            }
+        let explanation = kind.explanation(of: object, expecting: expected)
         if arguments.flags.contains("--json") {
             Console.print(String(decoding: explanation.json, as: UTF8.self))
         } else {

@@ -1,5 +1,5 @@
 import Administration
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import JSON

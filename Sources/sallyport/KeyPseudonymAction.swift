@@ -1,5 +1,5 @@
 import Administration
-import AppAttest
+import Attestation
 import JSON
 import KeyStore
 import Settings

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Gateway
 import JSON
 import KeyStore

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Policy
 import Settings
 

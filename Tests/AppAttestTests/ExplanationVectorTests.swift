@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import JSON
@@ -18,9 +19,8 @@ struct ExplanationVectorTests {
     }
 
     private func explain(_ vector: Vector, _ expected: Expectations) -> Explanation {
-        .of(
-            Explanation.Kind(rawValue: vector.kind) ?? .receipt,
-            ExplainInput.object(Array(vector.object.utf8)), expecting: expected)
+        (ExplainedObject(rawValue: vector.kind) ?? .receipt).explanation(
+            of: ExplainInput.object(Array(vector.object.utf8)), expecting: expected)
     }
 
     @Test("give the recorded verdict and reason", arguments: Vectors.all)

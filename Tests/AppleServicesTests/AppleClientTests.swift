@@ -1,5 +1,6 @@
 import AppAttest
 import AppleServices
+import Attestation
 import Bytes
 import Crypto
 import EventLoop

@@ -1,6 +1,7 @@
 import AppAttest
 import AppAttestTesting
 import AppleServices
+import Attestation
 import Bytes
 import Crypto
 import EventLoop

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Attestation
 import Background
 import Bytes
 import Crypto

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Attestation
 import Background
 import Bytes
 import Crypto
@@ -54,9 +55,9 @@ struct ReceiptScheduleTests {
     @Test("one of an attestation at once, one of Apple's at its not before and not much later")
     func first() throws {
         let attest = try Self.fields(.attest)
-        #expect(Self.schedule().dueAt(attest, of: Self.keyID(1)) == Self.createdAt)
+        #expect(Self.schedule().dueAt(attest.dates, of: Self.keyID(1)) == Self.createdAt)
         let receipt = try Self.fields()
-        let dues = (0..<1000).map { Self.schedule().dueAt(receipt, of: Self.keyID($0)) }
+        let dues = (0..<1000).map { Self.schedule().dueAt(receipt.dates, of: Self.keyID($0)) }
         let earliest = Self.createdAt + Self.day
         #expect(dues.allSatisfy { (earliest..<earliest + 6 * 3600).contains($0) })
         // Spread over all of the six hours.
@@ -66,7 +67,7 @@ struct ReceiptScheduleTests {
         }
         // Whoever reckons comes to the same.
         #expect(
-            dues == (0..<1000).map { Self.schedule().dueAt(receipt, of: Self.keyID($0)) })
+            dues == (0..<1000).map { Self.schedule().dueAt(receipt.dates, of: Self.keyID($0)) })
     }
 
     @Test("an interval holds from the creation, and nothing is planned for later than 29 days")
@@ -78,15 +79,16 @@ struct ReceiptScheduleTests {
             $0.jitter = .seconds(7 * Self.day)
         }
         for number in 0..<100 as Range<UInt64> {
-            let due = late.dueAt(receipt, of: Self.keyID(number)) - Self.createdAt
+            let due = late.dueAt(receipt.dates, of: Self.keyID(number)) - Self.createdAt
             #expect(due >= 28 * Self.day && due < 28 * Self.day + 6 * 3600)
             #expect(
-                later.dueAt(receipt, of: Self.keyID(number)) <= Self.createdAt + 29 * Self.day)
+                later.dueAt(receipt.dates, of: Self.keyID(number)) <= Self.createdAt + 29 * Self.day
+            )
         }
         // One that is old when it comes is not asked for again at once.
         let now = Self.createdAt + 40 * Self.day
         #expect(
-            Self.schedule().dueAt(receipt, of: Self.keyID(1), renewedAt: now) == now + 3600)
+            Self.schedule().dueAt(receipt.dates, of: Self.keyID(1), renewedAt: now) == now + 3600)
     }
 
     @Test("each answer leaves what it should, and a time for the next attempt")

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Background
 import Bytes
 import Crypto

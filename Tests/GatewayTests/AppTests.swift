@@ -1,5 +1,5 @@
-import AppAttest
 import AppAttestTesting
+import Attestation
 import EventLoop
 import GatewayTesting
 import GatewayTokens

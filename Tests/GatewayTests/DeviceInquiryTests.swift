@@ -1,6 +1,7 @@
 import AppAttest
 import AppAttestTesting
 import AppleServices
+import Attestation
 import Background
 import Bytes
 import Crypto

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Attestation
 import Bytes
 import Crypto
 import GatewayTesting
@@ -46,15 +47,15 @@ struct EnrolmentTests {
             }
         }
         let list = SimulatedSystem.macOS27.accessControlDigest
-        let trusting = try GatewayUnderTest(macFullSecurityDigest: list, demand)
+        let trusting = try GatewayUnderTest(
+            platforms: [.appAttest(macFullSecurityDigest: list)], demand)
         let mac = try EnrolledDevice(trusting, system: .macOS27, enrols: true)
         #expect(try mac.request("GET", "/attested/x").status == 200)
         #expect(trusting.upstream.requests.last?["X-Attest-Result"] == "verified")
         // A phone's list is never compared.
         _ = try EnrolledDevice(trusting, system: .iOS26, enrols: true)
         #expect(try trusting.logLines().contains { $0.contains(#""mac_security":"full""#) })
-        #expect(trusting.hub.meters[0].value(.macsWithFullSecurity) == 1)
-        #expect(trusting.hub.meters[0].value(.macsWithReducedSecurity) == 0)
+        #expect(trusting.hub.meters[0].enrolmentDetails.counts == ["mac_security=full": 1])
         // The same Mac elsewhere has a list that nobody knows.
         let strict = try GatewayUnderTest(demand)
         let other = try EnrolledDevice(strict, system: .macOS27, isKnown: false)

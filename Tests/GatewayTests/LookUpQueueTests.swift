@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Crypto
 import EventLoop
 import GatewayTesting

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Attestation
 import EventLoop
 import GatewayTesting
 import Policy

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import GatewayTokens
 import HTTP
 import Judgement
@@ -11,10 +12,10 @@ struct CauseTests {
         "are written as docs/causes.md says",
         arguments: [
             (Cause.check(.tier), "tier"), (.httpFault(.pathAmbiguous), "path_ambiguous"),
-            (.assertionFailed(.signatureInvalid), "signature_invalid"),
+            (.evidenceFailed(SignatureBatch.signatureInvalid), "signature_invalid"),
             (.clientDataFailed(.memberMissing("method")), "client_data_member_missing"),
             (.clientDataMismatch(.path), "path_mismatch"),
-            (.attestationFailed(.nonceMismatch), "nonce_mismatch"),
+            (.enrolmentFailed(PlatformFailure(AttestationFailure.nonceMismatch)), "nonce_mismatch"),
             (.tokenFailed(.revoked), "token_revoked"),
             (.deviceCheck(label: "timeout"), "device_check_timeout"),
             (.rate(limit: "few", shortfall: nil), "rate: few"),
@@ -32,16 +33,31 @@ struct CauseTests {
         let codes: [(Refusal, String?)] = [
             (
                 Refusal(
-                    .attestationInvalid, .attestationFailed(.environmentNotAllowed(.development))),
+                    .attestationInvalid,
+                    .enrolmentFailed(
+                        PlatformFailure(AttestationFailure.environmentNotAllowed(.development)))),
                 "environment_not_allowed"
             ),
             (Refusal(.distributionNotAllowed, .environment), "environment_not_allowed"),
-            (Refusal(.attestationInvalid, .attestationFailed(.appMismatch)), "app_mismatch"),
-            (Refusal(.assertionInvalid, .assertionFailed(.appMismatch)), "app_mismatch"),
+            (
+                Refusal(
+                    .attestationInvalid,
+                    .enrolmentFailed(PlatformFailure(AttestationFailure.appMismatch))),
+                "app_mismatch"
+            ),
+            (
+                Refusal(
+                    .assertionInvalid,
+                    .evidenceFailed(PlatformFailure(AssertionFailure.appMismatch))), "app_mismatch"
+            ),
             (Refusal.appMismatch, "app_mismatch"),
-            (Refusal(.attestationInvalid, .attestationFailed(.environmentUnknown)), nil),
+            (
+                Refusal(
+                    .attestationInvalid,
+                    .enrolmentFailed(PlatformFailure(AttestationFailure.environmentUnknown))), nil
+            ),
             (Refusal(.distributionNotAllowed, .category), nil), (Refusal(.keyUnknown), nil),
-            (Refusal(.assertionInvalid, .assertionFailed(.signatureInvalid)), nil),
+            (Refusal(.assertionInvalid, .evidenceFailed(SignatureBatch.signatureInvalid)), nil),
         ]
         for (refusal, code) in codes { #expect(refusal.exactCode.map { "\($0)" } == code) }
     }

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import CBOR
 import GatewayTokens
 import HTTP
@@ -16,8 +17,10 @@ enum EveryCause {
             .map { (.assertionMalformed, .clientDataFailed($0)) }
             + ClientDataMismatch.allCases.map { (.requestMismatch, .clientDataMismatch($0)) }
             + chain(from: AttestationFailure.malformed(.format), next)
-            .map { (.attestationInvalid, .attestationFailed($0)) }
-            + chain(from: ReceiptFailure.malformed("x"), next).map { (.ok, .receiptFailed($0)) }
+            .map { (.attestationInvalid, .enrolmentFailed(PlatformFailure($0))) }
+            + chain(from: ReceiptFailure.malformed("x"), next).map {
+                (.ok, .enrolmentFlawed(PlatformFailure($0)))
+            }
             + SessionTokenFailure.allCases.map { (.tokenInvalid, .tokenFailed($0)) }
             + TokenFailure.allCases.map {
                 ($0 == .keysMissing ? .storeUnavailable : .tokenInvalid, .proofFailed($0))
@@ -40,8 +43,8 @@ enum EveryCause {
     /// Makes the compiler name a kind of cause for which ``all`` has no line.
     static func isCovered(_ cause: Cause) -> Bool {
         switch cause {
-        case .check, .httpFault, .assertionFailed, .clientDataFailed, .clientDataMismatch,
-            .attestationFailed, .receiptFailed, .tokenFailed, .proofFailed, .deviceCheck, .rate,
+        case .check, .httpFault, .evidenceFailed, .clientDataFailed, .clientDataMismatch,
+            .enrolmentFailed, .enrolmentFlawed, .tokenFailed, .proofFailed, .deviceCheck, .rate,
             .signal, .upstreamFailed:
             true
         }
@@ -58,8 +61,10 @@ enum EveryCause {
         from first: AssertionFailure, _ next: @escaping (AssertionFailure) -> AssertionFailure?
     ) -> [Cause] {
         chain(from: Malformation.cbor(CBORError(.truncated, at: 7)), Self.next)
-            .map { .assertionFailed(.malformed($0)) }
-            + Array(sequence(first: first, next: next)).map { .assertionFailed($0) }
+            .map { .evidenceFailed(PlatformFailure(AssertionFailure.malformed($0))) }
+            + Array(sequence(first: first, next: next)).map {
+                .evidenceFailed(PlatformFailure($0))
+            }
     }
 
     private static func next(_ failure: AssertionFailure) -> AssertionFailure? {

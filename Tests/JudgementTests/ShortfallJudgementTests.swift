@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import GatewayTokens
 import Judgement
 import Policy
@@ -9,7 +10,7 @@ struct ShortfallJudgementTests {
     /// A refusal for each way to fall short.
     private static let faults: [(Refusal, Shortfall)] = [
         (Refusal(.assertionRequired), .missing),
-        (Refusal(.assertionInvalid, .assertionFailed(.signatureInvalid)), .invalid),
+        (Refusal(.assertionInvalid, .evidenceFailed(SignatureBatch.signatureInvalid)), .invalid),
         (Refusal(.storeUnavailable, .counters), .unjudged),
     ]
 

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Foundation
 import GatewayTesting
@@ -184,7 +184,7 @@ final class ClusterReplay {
         let challenge = try #require(bound[assertion])
         let incarnation = try #require(sealedUnder[challenge].flatMap { incarnations[$0] })
         return CounterAdvance(
-            keyID: ClusterPlaces.key, counter: UInt32(assertion + 1), windowSize: 1024,
+            keyID: ClusterPlaces.key, .counter(UInt32(assertion + 1)), windowSize: 1024,
             challenge: ChallengeUse(
                 id: ClusterPlaces.challenges[challenge], incarnation: incarnation,
                 expiresAt: expiresAt, isBound: false),

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import Foundation
@@ -38,7 +38,7 @@ private final class HistoricWorker {
     var newsNumber: UInt64 = 0
     let mail = Locked<[FloorTable.News]>([])
 
-    init(apps: [String], cacheCount: Int) {
+    init(apps: [AppIdentity], cacheCount: Int) {
         cache = KeyCache(recordCountMax: cacheCount, apps: apps)
     }
 
@@ -83,6 +83,9 @@ struct CounterHistory<Store: HistoricStore> {
     private let location: FloorLocation
     private let keys: [KeyID]
     private let app: String
+    private var identity: AppIdentity {
+        AppIdentity(id: app, platform: .apple, environments: [.production])
+    }
     private var table: FloorTable
     private var workers: [HistoricWorker] = []
     private var now: Int64 = 1_000_000_000
@@ -129,7 +132,7 @@ struct CounterHistory<Store: HistoricStore> {
             table.takeOver(now: now, holds: store.holds)
         } while try !Set(FileManager.default.contentsOfDirectory(atPath: memory.path))
             .isDisjoint(with: left)
-        workers = (0..<2).map { _ in HistoricWorker(apps: [app], cacheCount: 2) }
+        workers = (0..<2).map { _ in HistoricWorker(apps: [identity], cacheCount: 2) }
         for worker in workers {
             table.onNews { [mail = worker.mail] news in mail.withLock { $0.append(news) } }
         }
@@ -164,7 +167,7 @@ struct CounterHistory<Store: HistoricStore> {
         case 81..<85: worker.readMail()
         case 85..<90: try raise()
         case 90..<92: worker.cache.clear()
-        case 92..<93: worker.cache.replaceApps([app])
+        case 92..<93: worker.cache.replaceApps([identity])
         case 93..<95: try restart(isClean: true)
         case 95..<97: try restart(isClean: false)
         default: try disturb()
@@ -287,7 +290,7 @@ struct CounterHistory<Store: HistoricStore> {
         if signed.isStrict, signed.counter <= floor.strict { return }
         let verdict = try store.advance(
             CounterAdvance(
-                keyID: signed.keyID, counter: signed.counter,
+                keyID: signed.keyID, .counter(signed.counter),
                 windowSize: signed.isStrict ? 1 : 64, challenge: challenge,
                 floor: floor.settled),
             now: now)

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import KeyStore
@@ -46,7 +46,7 @@ struct EmbeddedBench {
         let challenge = challenge ?? use(generator.bytes16())
         return counters.advance(
             CounterAdvance(
-                keyID: keyID, counter: counter, windowSize: window, challenge: challenge,
+                keyID: keyID, .counter(counter), windowSize: window, challenge: challenge,
                 floor: floor),
             nowMilliseconds: now)
     }
@@ -155,7 +155,7 @@ struct EmbeddedCountersTests {
         let keys = (0..<4).map { _ in generator.keyID() }
         let rounds = (1...500).map { round in
             CounterAdvance(
-                keyID: keys[round % 4], counter: UInt32(round), windowSize: window,
+                keyID: keys[round % 4], .counter(UInt32(round)), windowSize: window,
                 challenge: ChallengeUse(
                     id: generator.bytes16(), incarnation: counters.incarnation,
                     expiresAt: EmbeddedBench.base + 1000),

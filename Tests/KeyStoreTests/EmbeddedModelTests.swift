@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import KeyStore
@@ -26,19 +26,21 @@ private struct NaiveStore {
         if advance.challenge.incarnation != incarnation { return .incarnationChanged }
         if advance.challenge.expiresAt <= now { return .challengeExpired }
         let pair = Pair(keyID: advance.keyID, challenge: advance.challenge.id)
-        if let counter = spent[pair] {
-            return counter == advance.counter ? .replayed : .challengeSpent
+        if let mark = spent[pair] {
+            return mark == advance.uniqueness.mark ? .replayed : .challengeSpent
         }
         var key = keys[advance.keyID] ?? Key()
         key.floor = max(key.floor, advance.floor)
-        if advance.counter <= key.floor { return .counterTooLow }
-        let distance = Int(key.highest) - Int(advance.counter)
-        if distance >= 1024 { return .counterTooLow }
-        if key.accepted.contains(advance.counter) { return .counterUsed }
-        if distance >= max(1, advance.windowSize) { return .counterTooLow }
-        key.accepted.insert(advance.counter)
+        if let counter = advance.uniqueness.counter {
+            if counter <= key.floor { return .counterTooLow }
+            let distance = Int(key.highest) - Int(counter)
+            if distance >= 1024 { return .counterTooLow }
+            if key.accepted.contains(counter) { return .counterUsed }
+            if distance >= max(1, advance.windowSize) { return .counterTooLow }
+            key.accepted.insert(counter)
+        }
         keys[advance.keyID] = key
-        spent[pair] = advance.counter
+        spent[pair] = advance.uniqueness.mark
         return .accepted
     }
 }
@@ -87,8 +89,9 @@ struct EmbeddedModelTests {
             incarnation: isOldIncarnation ? Incarnation(1) : bench.counters.incarnation,
             expiresAt: bench.use(Bytes16(word0: 0, word1: 0)).expiresAt)
         let windows = [1, 1, 2, 64, 100, 1024]
+        let counts = Int.random(in: 0..<5, using: &bench.generator) > 0
         return CounterAdvance(
-            keyID: keyID, counter: counter,
+            keyID: keyID, counts ? .counter(counter) : .challenge(mark: counter & 0xFF),
             windowSize: windows[Int.random(in: 0..<windows.count, using: &bench.generator)],
             challenge: challenge, floor: kind == 19 ? counter / 2 : 0)
     }
@@ -112,8 +115,10 @@ struct EmbeddedModelTests {
             sealed.append(
                 (
                     CounterAdvance(
-                        keyID: keyID, counter: counter, windowSize: 64, challenge: use,
-                        floor: 0), bench.now + 120_000
+                        // The last key does not count.
+                        keyID: keyID,
+                        keyID == keys[4] ? .challenge(mark: counter) : .counter(counter),
+                        windowSize: 64, challenge: use, floor: 0), bench.now + 120_000
                 ))
             for _ in 0..<2 {
                 let index = Int.random(
@@ -123,14 +128,16 @@ struct EmbeddedModelTests {
                 let floor = floors.floor(
                     of: captured.keyID, known: captured.floor, asOf: 0, now: bench.now)
                 let advance = CounterAdvance(
-                    keyID: captured.keyID, counter: captured.counter, windowSize: 64,
+                    keyID: captured.keyID, captured.uniqueness, windowSize: 64,
                     challenge: captured.challenge, floor: floor?.settled ?? .max)
                 let verdict = bench.counters.advance(advance, nowMilliseconds: bench.now)
                 guard verdict == .accepted else { continue }
-                floors.note(advance.keyID, advance.counter, now: bench.now)
                 let id = advance.challenge.id
-                #expect(
-                    acceptedCounters[advance.keyID, default: []].insert(advance.counter).inserted)
+                if let counter = captured.uniqueness.counter {
+                    floors.note(advance.keyID, counter, now: bench.now)
+                    #expect(
+                        acceptedCounters[advance.keyID, default: []].insert(counter).inserted)
+                }
                 #expect(acceptedChallenges[advance.keyID, default: []].insert(id).inserted)
             }
             bench.now += Int64.random(in: 0...4000, using: &bench.generator)

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import KeyStore
@@ -6,10 +6,36 @@ import Testing
 
 @Suite("The key cache")
 struct KeyCacheTests {
+    private static func apps(_ ids: String..., platform: PlatformName = .apple) -> [AppIdentity] {
+        ids.map { AppIdentity(id: $0, platform: platform, environments: [.production]) }
+    }
+
+    @Test("a record of another platform is not one of the app's, and its security level is kept")
+    func platforms() {
+        var generator = SeededGenerator(seed: 5)
+        let other = PlatformName("other")
+        var cache = KeyCache(
+            recordCountMax: 10, apps: Self.apps("A") + Self.apps("B", platform: other))
+        var record = generator.record(appID: "B")
+        #expect(cache.insert(record).appIndex == nil)
+        for level in [nil, SecurityLevel.tee, .strongbox] {
+            for environment in AttestEnvironment.allCases {
+                record.platform = other
+                record.securityLevel = level
+                record.environment = environment
+                cache.insert(record)
+                let found = cache.find(record.keyID)
+                #expect(found == cache.view(of: record))
+                #expect(found?.appIndex == 1 && found?.securityLevel == level)
+                #expect(found?.environment == environment)
+            }
+        }
+    }
+
     @Test("a record comes back with its app's index, or none where the app is not configured")
     func fields() {
         var generator = SeededGenerator(seed: 3)
-        var cache = KeyCache(recordCountMax: 10, apps: ["A", "B"])
+        var cache = KeyCache(recordCountMax: 10, apps: Self.apps("A", "B"))
         var record = generator.record(appID: "B")
         record.environment = .development
         record.status = .revoked
@@ -30,7 +56,7 @@ struct KeyCacheTests {
         #expect(cache.find(foreign.keyID)?.bundleVersion == nil)
         #expect(cache.find(foreign.keyID)?.riskMetric == nil)
 
-        cache.replaceApps(["C"])
+        cache.replaceApps(Self.apps("C"))
         #expect(cache.count == 0)
         #expect(cache.find(foreign.keyID) == nil)
         #expect(cache.insert(foreign).appIndex == 0)
@@ -39,7 +65,7 @@ struct KeyCacheTests {
     @Test("what is known of a device's bits is kept beside every status")
     func deviceBits() {
         var generator = SeededGenerator(seed: 4)
-        var cache = KeyCache(recordCountMax: 100, apps: ["A"])
+        var cache = KeyCache(recordCountMax: 100, apps: Self.apps("A"))
         for status in [KeyStatus.active, .revoked, .erased] {
             for code in [nil, 0, 1, 2, 3] as [Int64?] {
                 var record = generator.record(appID: "A")
@@ -56,7 +82,7 @@ struct KeyCacheTests {
     func model(_ countMax: Int) {
         var generator = SeededGenerator(seed: UInt64(countMax))
         let records = (0..<countMax * 3).map { _ in generator.record(appID: "A") }
-        var cache = KeyCache(recordCountMax: countMax, apps: ["A"])
+        var cache = KeyCache(recordCountMax: countMax, apps: Self.apps("A"))
         var model: [(keyID: KeyID, floor: UInt32)] = []
         for step in 0..<6000 {
             var record = records[Int.random(in: 0..<records.count, using: &generator)]

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import GatewayTesting
@@ -118,11 +118,20 @@ final class RedisCounterBench {
         key: UInt64 = 1, counter: UInt32, window: Int = 1, challenge: UInt64, floor: UInt32 = 0,
         remainingMilliseconds: Int64 = 120_000, rates: [CounterRate] = [], isBound: Bool = true
     ) -> CounterAdvance {
+        request(
+            key: key, .counter(counter), window: window, challenge: challenge, floor: floor,
+            remainingMilliseconds: remainingMilliseconds, rates: rates, isBound: isBound)
+    }
+
+    func request(
+        key: UInt64, _ uniqueness: Uniqueness, window: Int, challenge: UInt64, floor: UInt32,
+        remainingMilliseconds: Int64 = 120_000, rates: [CounterRate] = [], isBound: Bool = true
+    ) -> CounterAdvance {
         let id = Bytes16(word0: 0, word1: challenge)
         let moment = worker.moment(keyID: isBound ? Self.key(key) : nil, challenge: id)
         let expiresAt = (moment?.milliseconds ?? 0).addingReportingOverflow(remainingMilliseconds)
         return CounterAdvance(
-            keyID: Self.key(key), counter: counter, windowSize: window,
+            keyID: Self.key(key), uniqueness, windowSize: window,
             challenge: ChallengeUse(
                 id: id, incarnation: moment?.incarnation ?? Incarnation(0),
                 expiresAt: expiresAt.overflow ? remainingMilliseconds : expiresAt.partialValue,

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import GatewayTesting
 import KeyStore
@@ -26,26 +26,30 @@ private struct CounterModel {
         var device = devices[request.keyID] ?? Device()
         if revoked.contains(request.keyID) { return .revoked }
         if request.challenge.incarnation != incarnation { return .incarnationChanged }
-        if let counter = device.spent[request.challenge.id] {
-            return counter == request.counter ? .replayed : .challengeSpent
+        if let mark = device.spent[request.challenge.id] {
+            return mark == request.uniqueness.mark ? .replayed : .challengeSpent
         }
-        if request.counter <= request.floor { return .counterTooLow }
+        guard let counter = request.uniqueness.counter else {
+            device.spent[request.challenge.id] = request.uniqueness.mark
+            devices[request.keyID] = device
+            return .accepted
+        }
+        if counter <= request.floor { return .counterTooLow }
         if !device.hasState || device.highest < request.floor {
             device.highest = request.floor
             device.base = request.floor
             device.hasState = true
         }
-        if request.counter <= device.highest {
-            let distance = Int(device.highest - request.counter)
+        if counter <= device.highest {
+            let distance = Int(device.highest - counter)
             if distance >= 1024 { return .counterTooLow }
-            let isUsed =
-                request.counter <= device.base || device.accepted.contains(request.counter)
+            let isUsed = counter <= device.base || device.accepted.contains(counter)
             if isUsed { return .counterUsed }
             if distance >= request.windowSize { return .counterTooLow }
         }
-        device.highest = max(device.highest, request.counter)
-        device.accepted.insert(request.counter)
-        device.spent[request.challenge.id] = request.counter
+        device.highest = max(device.highest, counter)
+        device.accepted.insert(counter)
+        device.spent[request.challenge.id] = counter
         devices[request.keyID] = device
         return .accepted
     }
@@ -92,8 +96,10 @@ struct RedisModelTests {
         let floor =
             Int.random(in: 0..<30, using: &random) == 0
             ? place + Int.random(in: -100..<20, using: &random) : 0
+        let counts = Int.random(in: 0..<5, using: &random) > 0
         return bench.request(
-            key: UInt64(key), counter: clamped, window: window,
+            key: UInt64(key), counts ? .counter(clamped) : .challenge(mark: clamped),
+            window: window,
             challenge: UInt64.random(in: 0..<5000, using: &random),
             floor: UInt32(clamping: floor))
     }
@@ -117,7 +123,9 @@ struct RedisModelTests {
                 acceptedCount += 1
                 let key = request.keyID.digest.word0
                 let life = request.challenge.incarnation.value
-                #expect(counters.insert([life, key, UInt64(request.counter)]).inserted)
+                if let counter = request.uniqueness.counter {
+                    #expect(counters.insert([life, key, UInt64(counter)]).inserted)
+                }
                 #expect(challenges.insert([life, key, request.challenge.id.word1]).inserted)
             }
             try disturb(round, server, bench, &model)

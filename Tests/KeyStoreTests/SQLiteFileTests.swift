@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import EventLoop
 import Foundation
 import KeyStore
@@ -132,12 +132,12 @@ final class SQLiteFileTests {
         let records = try fill(3)
         do {
             let connection = try Connection(path: path)
-            try connection.execute("PRAGMA user_version = 8")
+            try connection.execute("PRAGMA user_version = 9")
         }
-        #expect(refusal() == .newerSchema(path: path, found: 8, supported: 7))
+        #expect(refusal() == .newerSchema(path: path, found: 9, supported: 8))
         let connection = try Connection(path: path)
         #expect(try connection.integer("SELECT count(*) FROM keys") == Int64(records.count))
-        #expect(try connection.integer("PRAGMA user_version") == 8)
+        #expect(try connection.integer("PRAGMA user_version") == 9)
     }
 
     @Test("a file of an earlier version is checked and left as it is")
@@ -145,10 +145,10 @@ final class SQLiteFileTests {
         _ = try fill(3)
         do {
             let connection = try Connection(path: path)
-            try connection.execute("DROP INDEX keys_inactive; PRAGMA user_version = 6")
+            try connection.execute("\(LaterVersions.sqlite) PRAGMA user_version = 6")
         }
         let version = try SQLiteAdministration.checkWhole(path: path)
-        #expect(version.found == 6 && version.current == 7)
+        #expect(version.found == 6 && version.current == 8)
         let connection = try Connection(path: path)
         #expect(try connection.integer("PRAGMA user_version") == 6)
         #expect(
@@ -161,9 +161,9 @@ final class SQLiteFileTests {
     func overtaken() throws {
         _ = try fill(1)
         let connection = try Connection(path: path)
-        try connection.execute("PRAGMA user_version = 8")
-        #expect(try RegistrySchema.update(connection, from: 6) == 8)
-        #expect(try connection.integer("PRAGMA user_version") == 8)
+        try connection.execute("PRAGMA user_version = 9")
+        #expect(try RegistrySchema.update(connection, from: 6) == 9)
+        #expect(try connection.integer("PRAGMA user_version") == 9)
     }
 
     @Test("a registry that lacks a table is refused")

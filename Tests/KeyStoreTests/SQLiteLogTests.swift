@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Foundation
 import GatewayTesting
 import KeyStore

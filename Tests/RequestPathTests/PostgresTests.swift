@@ -1,5 +1,5 @@
-import AppAttest
 import AppAttestTesting
+import Attestation
 import Foundation
 import GatewayTesting
 import JSON

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Crypto
 import HTTP
 import Policy
@@ -47,7 +48,7 @@ struct SettingsLoaderTests {
         let id = "ABCDE12345.com.example.app"
         expected.apps = [
             AppIdentity(
-                id: id, environments: [.production], rpIDHash: SHA256.hash(Array(id.utf8)))
+                id: id, environments: [.production])
         ]
         // One worker for each processor of the machine that the fixture describes.
         expected.workerCount = 4

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import Foundation

@@ -9,25 +9,42 @@ struct LayerTests {
     /// The arrows inside a tier; every other one points to a lower tier.
     private static let sideways: [String: Set<String>] = [
         "CBOR": ["Bytes"],
+        "DER": ["Bytes"],
         "HTTP": ["Bytes"],
         "ProxyProtocol": ["Bytes"],
         "Telemetry": ["Bytes"],
         "Redis": ["EventLoop", "TLS"],
         "TLS": ["Crypto", "EventLoop"],
         "HTTPSClient": ["EventLoop", "TLS"],
-        "AppAttestTesting": ["AppAttest"],
-        "Judgement": ["AppAttest", "GatewayTokens", "JWT", "KeyStore", "Policy"],
-        "KeyStore": ["AppAttest"],
-        "SQLiteKeyStore": ["KeyStore", "AppAttest"],
-        "RedisKeyStore": ["KeyStore", "AppAttest"],
+        "AppAttest": ["Attestation"],
+        "AppAttestTesting": ["AppAttest", "Attestation"],
+        "Judgement": ["Attestation", "GatewayTokens", "JWT", "KeyStore", "Policy"],
+        "KeyStore": ["Attestation"],
+        "SQLiteKeyStore": ["KeyStore", "Attestation"],
+        "RedisKeyStore": ["KeyStore", "Attestation"],
         "Postgres": ["EventLoop"],
         "SQLite": ["EventLoop"],
-        "PostgresKeyStore": ["KeyStore", "AppAttest"],
-        "GatewayTokens": ["AppAttest", "KeyStore"],
-        "AppleServices": ["AppAttest", "JWT"],
+        "PostgresKeyStore": ["KeyStore", "Attestation"],
+        "GatewayTokens": ["Attestation", "KeyStore"],
+        "AppleServices": ["AppAttest", "Attestation", "JWT"],
         "Administration": ["Background"],
         "Gateway": ["Administration", "Background"],
-        "Settings": ["AppAttest", "AppleServices", "GatewayTokens", "JWT", "Policy"],
+        "Settings": [
+            "AppAttest", "Attestation", "AppleServices", "GatewayTokens", "JWT", "Policy",
+        ],
+    ]
+
+    /// The places above `AppAttest` that may name Apple's formats: the registration of the
+    /// platform, the settings of apps, Apple's own services, and the commands that explain objects.
+    private static let applesPlaces = [
+        "Sources/AppAttest", "Sources/AppleServices/", "Sources/sallyport-lab/",
+        "Sources/Background/Apple/", "Sources/Background/Receipts/",
+        "Sources/Gateway/Site/PlatformTable.swift", "Sources/Gateway/Site/Site.swift",
+        "Sources/Gateway/Admin/MetricsPage+Apple.swift",
+        "Sources/Settings/Sections/", "Sources/Settings/Values/DeviceCheckSettings.swift",
+        "Sources/Settings/Checks/CrossChecks.swift", "Sources/sallyport/CaptureReading.swift",
+        "Sources/sallyport/RestrictionLines.swift", "Sources/sallyport/DoctorCommand+Apple.swift",
+        "Sources/sallyport/ExplainCommand.swift",
     ]
 
     /// The tiers that may touch C: the fences, and the commands for their process's own affairs.
@@ -42,6 +59,20 @@ struct LayerTests {
         #expect(manifest.tier(of: "Bytes") == 1)
         #expect(manifest.tier(of: "Gateway") == 4)
         #expect(manifest.targets.map(\.tier) == manifest.targets.map(\.tier).sorted())
+    }
+
+    @Test("only what is about Apple knows Apple's formats")
+    func platforms() {
+        let findings = SourceTree.files.flatMap { file -> [Finding] in
+            guard file.path.hasPrefix("Sources/"), file.isSwift,
+                !Self.applesPlaces.contains(where: file.path.hasPrefix)
+            else { return [] }
+            return file.lines.enumerated().compactMap { number, line in
+                line.hasSuffix("import AppAttest")
+                    ? file.finding(line: number + 1, "use the types of Attestation here") : nil
+            }
+        }
+        #expect(findings.isEmpty, "\(findings)")
     }
 
     @Test("the diagram of docs/architecture.md has the tiers of the manifest, and every folder")

@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 

@@ -1,3 +1,5 @@
+public import Attestation
+
 /// The reason why an attestation is not accepted: its structure, or the first of the nine checks
 /// that failed.
 ///

@@ -1,3 +1,4 @@
+public import Attestation
 package import Bytes
 public import Crypto
 

@@ -1,5 +1,6 @@
 package import Bytes
 import Crypto
+import DER
 
 /// Reads Apple's own extensions from App Attest's leaf certificates.
 package enum LeafCertificate {

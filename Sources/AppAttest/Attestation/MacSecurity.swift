@@ -19,6 +19,9 @@ public enum MacSecurity: String, Sendable, CaseIterable {
     /// A Mac with reduced security, or with a list that is not known.
     case reduced
 
+    /// The name of the member of log lines that holds it.
+    static let detailName = "mac_security"
+
     /// The platforms that are not Macs, as the leaf names them.
     private static let otherPlatforms: Set<String> = [
         "iphoneos", "appletvos", "watchos", "xros", "visionos",

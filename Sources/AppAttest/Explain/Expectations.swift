@@ -1,3 +1,4 @@
+public import Attestation
 import Bytes
 public import Crypto
 

@@ -1,3 +1,4 @@
+public import Attestation
 import Bytes
 import Crypto
 import JSON
@@ -8,7 +9,7 @@ extension Explanation {
     public static func assertion(
         _ object: [UInt8], expecting expected: Expectations
     ) -> Explanation {
-        var explanation = Explanation(.assertion)
+        var explanation = Explanation("assertion")
         explanation.explainAssertion(object, expected)
         return explanation
     }

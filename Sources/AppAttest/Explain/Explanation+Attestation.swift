@@ -1,3 +1,4 @@
+public import Attestation
 import Bytes
 import CBOR
 import Crypto
@@ -7,7 +8,7 @@ extension Explanation {
     public static func attestation(
         _ object: [UInt8], expecting expected: Expectations
     ) -> Explanation {
-        var explanation = Explanation(.attestation)
+        var explanation = Explanation("attestation")
         explanation.explainAttestation(object, expected)
         return explanation
     }

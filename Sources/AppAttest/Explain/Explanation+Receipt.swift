@@ -1,3 +1,4 @@
+public import Attestation
 import Bytes
 import Crypto
 
@@ -6,7 +7,7 @@ extension Explanation {
     public static func receipt(
         _ object: [UInt8], expecting expected: Expectations
     ) -> Explanation {
-        var explanation = Explanation(.receipt)
+        var explanation = Explanation("receipt")
         explanation.explainReceipt(object, expected)
         return explanation
     }

@@ -1,5 +1,7 @@
-import Bytes
+public import Attestation
+public import Bytes
 public import Crypto
+import DER
 
 /// The fields of a receipt: `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING
 /// }`.
@@ -7,14 +9,7 @@ public import Crypto
 /// The values are bare bytes, the set is in no order, and unknown types are skipped (7 was one; 20
 /// and more may come). Believe the fields only as part of a ``VerifiedReceipt``.
 public struct ReceiptFields: Hashable, Sendable {
-    /// The kind of the receipt (field 6).
-    public enum Kind: String, Sendable {
-        /// The receipt came inside an attestation. It is to be exchanged once for one with a risk
-        /// metric.
-        case attest = "ATTEST"
-        /// The receipt came from Apple's server.
-        case receipt = "RECEIPT"
-    }
+    public typealias Kind = ReceiptKind
 
     /// Field 2: the App ID.
     public let appID: String
@@ -25,7 +20,8 @@ public struct ReceiptFields: Hashable, Sendable {
     public let clientHash: [UInt8]?
     /// Field 5: the token that names the key to Apple's server.
     public let token: [UInt8]?
-    public let kind: Kind
+    /// Field 6: `ATTEST` inside an attestation, `RECEIPT` from Apple's server.
+    public let kind: ReceiptKind
     /// Field 7, `production` or `sandbox`.
     public let environment: AttestEnvironment?
     /// Field 12: the time of creation.
@@ -39,6 +35,13 @@ public struct ReceiptFields: Hashable, Sendable {
     public let expiresAt: Timestamp?
     /// The types of all fields in their order, including skipped ones.
     public let fieldTypes: [UInt64]
+
+    /// The kind and the times, without the rest.
+    public var dates: ReceiptDates {
+        ReceiptDates(
+            kind: kind, createdAt: createdAt.seconds, notBefore: notBefore?.seconds,
+            expiresAt: expiresAt?.seconds)
+    }
 
     /// The most fields. Real receipts have 8 to 11.
     public static let fieldCountMax = 64
@@ -59,7 +62,10 @@ public struct ReceiptFields: Hashable, Sendable {
         guard let publicKey = value(3).flatMap({ Self.publicKey(in: $0) }) else {
             throw .field(3)
         }
-        guard let kind = value(6).flatMap({ Kind(rawValue: String(decoding: $0, as: UTF8.self)) })
+        guard
+            let kind = value(6).flatMap({
+                ReceiptKind(rawValue: String(decoding: $0, as: UTF8.self))
+            })
         else { throw .field(6) }
         guard let createdAt = try time(12) else { throw .field(12) }
         self.appID = appID

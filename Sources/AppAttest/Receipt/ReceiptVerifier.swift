@@ -1,3 +1,5 @@
+public import Attestation
+import Bytes
 public import Crypto
 
 /// Verifies receipts, those that come inside attestations and those from Apple's server.

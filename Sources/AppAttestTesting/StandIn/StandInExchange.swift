@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 
 /// The services that a stand-in for Apple has.
 public enum StandInService: String, Sendable, CaseIterable {

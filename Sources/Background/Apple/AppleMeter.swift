@@ -1,4 +1,5 @@
-package import AppAttest
+import AppAttest
+package import Attestation
 import EventLoop
 
 /// The counts of requests to Apple's services, by outcome. The control thread counts and a scrape

@@ -1,5 +1,6 @@
-package import AppAttest
+import AppAttest
 package import AppleServices
+package import Attestation
 package import EventLoop
 import HTTPSClient
 package import Settings

@@ -1,5 +1,5 @@
-package import AppAttest
 package import AppleServices
+package import Attestation
 package import EventLoop
 package import KeyStore
 

@@ -1,5 +1,6 @@
 import AppAttest
 package import AppleServices
+import Attestation
 package import EventLoop
 import HTTPSClient
 package import KeyStore

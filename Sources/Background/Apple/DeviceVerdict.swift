@@ -1,4 +1,4 @@
-package import AppAttest
+package import Attestation
 package import KeyStore
 
 /// The outcome of a question about a device.

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import KeyStore
 
 /// The receipts that changed while a page of them was being read, so that the page may hold their

@@ -1,4 +1,5 @@
 package import AppAttest
+import Attestation
 import Bytes
 import Crypto
 package import EventLoop

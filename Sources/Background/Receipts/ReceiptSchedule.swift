@@ -1,4 +1,4 @@
-package import AppAttest
+package import Attestation
 import Bytes
 package import KeyStore
 package import Settings
@@ -32,17 +32,17 @@ package struct ReceiptSchedule: Hashable, Sendable {
     /// The due time of a receipt. One that came with an attestation says nothing about the device
     /// until it is exchanged, so it is due at once. One from Apple is due at its *not before*, or
     /// later by `interval`.
-    package func dueAt(_ receipt: ReceiptFields, of keyID: KeyID) -> Int64 {
-        let createdAt = receipt.createdAt.seconds
-        guard receipt.kind == .receipt else { return receipt.notBefore?.seconds ?? createdAt }
-        let notBefore = receipt.notBefore?.seconds ?? createdAt + Self.day
+    package func dueAt(_ receipt: ReceiptDates, of keyID: KeyID) -> Int64 {
+        let createdAt = receipt.createdAt
+        guard receipt.kind == .receipt else { return receipt.notBefore ?? createdAt }
+        let notBefore = receipt.notBefore ?? createdAt + Self.day
         let earliest = max(notBefore, createdAt + interval)
         let latest = max(earliest, createdAt + Self.ageMax)
         return min(earliest + spread(keyID, createdAt, over: jitter), latest)
     }
 
     /// The time at which to renew a receipt that Apple has just given.
-    package func dueAt(_ receipt: ReceiptFields, of keyID: KeyID, renewedAt now: Int64) -> Int64 {
+    package func dueAt(_ receipt: ReceiptDates, of keyID: KeyID, renewedAt now: Int64) -> Int64 {
         max(dueAt(receipt, of: keyID), now + Self.pauseMin)
     }
 

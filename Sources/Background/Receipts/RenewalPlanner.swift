@@ -1,4 +1,5 @@
-package import AppAttest
+import AppAttest
+package import Attestation
 package import EventLoop
 package import KeyStore
 

@@ -101,7 +101,7 @@ extension ReceiptSchedule {
         _ receipt: [UInt8], _ fields: ReceiptFields, of due: DueReceipt, at now: Int64
     ) -> RenewalWrite {
         var state = ReceiptState(
-            fields, dueAt: dueAt(fields, of: due.keyID, renewedAt: now))
+            fields.dates, dueAt: dueAt(fields.dates, of: due.keyID, renewedAt: now))
         state.lastOutcome = .renewed
         state.attemptedAt = now
         return RenewalWrite(

@@ -158,7 +158,7 @@ public struct P256BatchVerifier: ~Copyable {
 }
 
 /// A signature that is to be checked.
-public struct P256Check {
+public struct P256Check: Sendable {
     /// The bytes that hold the signature, so that it need not be copied.
     public let bytes: [UInt8]
     /// The range of the signature's DER in ``bytes``.

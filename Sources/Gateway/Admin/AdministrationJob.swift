@@ -1,5 +1,5 @@
 import Administration
-import AppAttest
+import Attestation
 import Background
 import Bytes
 import HTTP

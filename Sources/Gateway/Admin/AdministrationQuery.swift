@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import KeyStore

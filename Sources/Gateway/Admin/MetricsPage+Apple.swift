@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Background
 import Telemetry
 

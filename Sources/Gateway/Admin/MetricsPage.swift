@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import Judgement
@@ -129,21 +129,29 @@ enum MetricsPage {
         }
     }
 
+    private static func writeEnrolmentDetails(_ hub: Hub, _ page: inout MetricFamilies) {
+        var counts: [String: UInt64] = [:]
+        for meter in hub.meters {
+            for (detail, count) in meter.enrolmentDetails.counts {
+                counts[detail, default: 0] &+= count
+            }
+        }
+        for detail in PlatformEntry.all.flatMap(\.countedDetails) {
+            page.family(detail.metric, .counter, help: detail.help)
+            let prefix = detail.name + "="
+            for (name, count) in counts.sorted(by: { $0.key < $1.key })
+            where name.hasPrefix(prefix) {
+                page.sample([(detail.label, String(name.dropFirst(prefix.count)))], count)
+            }
+        }
+    }
+
     private static func writeWorkers(_ hub: Hub, _ page: inout MetricFamilies) {
         for (count, name, help) in workerCounters {
             page.family(name, .counter, help: help)
             page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(count) })
         }
-        page.family(
-            "sallyport_mac_enrolments_total", .counter,
-            help: "Enrolled keys of Macs, by the Mac's security.")
-        for (count, security) in [
-            (WorkerMeter.Count.macsWithFullSecurity, MacSecurity.full),
-            (.macsWithReducedSecurity, .reduced),
-        ] {
-            let sum = hub.meters.reduce(0) { $0 &+ $1.value(count) }
-            if sum > 0 { page.sample([("security", security.rawValue)], sum) }
-        }
+        writeEnrolmentDetails(hub, &page)
         page.family(
             "sallyport_waits_total", .counter,
             help: "Times that an exchange had to wait, by the phase it waited in.")

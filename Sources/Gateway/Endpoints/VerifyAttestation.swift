@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Background
 import Bytes
 import Crypto
@@ -10,7 +10,7 @@ import KeyStore
 import Policy
 import Settings
 
-/// `POST /attest/verify`: enrols a key that Apple vouches for.
+/// `POST /attest/verify`: enrols a key that a platform vouches for.
 extension EndpointDesk {
     /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
     func verifyAttestation() throws(Refusal) -> Step {
@@ -33,109 +33,104 @@ extension EndpointDesk {
     }
 
     private func verifiedEnrolment() throws(Refusal) -> PendingEnrolment {
-        let request = try attestationRequest()
-        let (challenge, hashed, other) = try attestationChallenge(
-            request.challenge, keyID: request.keyID)
+        let body = try enrolmentBody()
+        let (challenge, used, other) = try attestationChallenge(body.challenge, keyID: body.keyID)
         try judge.judgeAttestation()
-        let verified = try verify(request, hashed: hashed, other: other)
+        let verified = try verify(
+            EnrolmentRequest(
+                keyID: body.keyID, evidence: body.evidence, challenge: used,
+                otherChallenge: other), on: body.platform)
+        if let flaw = verified.flaw { judge.note(.enrolmentFlawed(flaw)) }
         var record = KeyRecord(
             keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
             environment: verified.environment, enrolledAt: worker.wallMilliseconds / 1000,
-            bundleVersion: verified.extensions.bundleVersion,
-            validationCategory: verified.extensions.validationCategory)
-        if let (receipt, fields) = usableReceipt(of: verified) {
-            record.receipt = receipt
+            platform: body.platform.name, securityLevel: verified.securityLevel,
+            bundleVersion: verified.bundleVersion,
+            validationCategory: verified.validationCategory)
+        if let receipt = verified.receipt {
+            record.receipt = receipt.bytes
             record.receiptState = ReceiptState(
-                fields, dueAt: site.receiptSchedule.dueAt(fields, of: verified.keyID))
+                receipt.dates, dueAt: site.receiptSchedule.dueAt(receipt.dates, of: verified.keyID))
         }
         return PendingEnrolment(
-            record: record, challenge: challenge.id, macSecurity: verified.macSecurity)
+            record: record, challenge: challenge.id, details: verified.details)
     }
 
-    /// The receipt, if it is valid by itself: the attestation's nonce does not cover it, so a
-    /// genuine attestation may carry a damaged one. The key is enrolled either way.
-    private func usableReceipt(
-        of attestation: VerifiedAttestation
-    ) -> ([UInt8], ReceiptFields)? {
-        guard let receipt = attestation.receipt else { return nil }
-        do {
-            let verified = try site.receipts.verify(
-                receipt, appID: attestation.app.id, publicKey: attestation.publicKey,
-                environment: attestation.environment,
-                creation: attestation.receiptCreation(
-                    upTo: worker.wallMilliseconds / 1000,
-                    skewSeconds: site.settings.trust.clockSkew.components.seconds))
-            guard verified.fields.kind == .attest else {
-                judge.note(.check(.receiptType))
-                return nil
-            }
-            return (receipt, verified.fields)
-        } catch {
-            judge.note(.receiptFailed(error))
-            return nil
-        }
-    }
-
-    private struct AttestationRequest {
+    /// What the body says, decoded.
+    private struct EnrolmentBody {
+        let platform: any Platform
         let keyID: KeyID
-        let attestation: [UInt8]
         let challenge: [UInt8]
+        let evidence: EnrolmentEvidence
     }
 
-    /// The members of the body: `key_id`, `attestation`, `challenge`, all base64 text.
-    private func attestationRequest() throws(Refusal) -> AttestationRequest {
+    /// Reads `key_id`, `challenge` and `platform`, and what the platform has beside them.
+    private func enrolmentBody() throws(Refusal) -> EnrolmentBody {
         let limit = intake.bodyByteCountMax
-        let members = intake.state.body.withMemory { json in
-            Self.members(of: json, byteCountMax: limit)
+        let platforms = site.platforms
+        return try intake.state.body.withMemory { json throws(Refusal) in
+            do throws(JSONError) {
+                let members = try JSONObjectReader(parsing: json, byteCountMax: limit)
+                return Self.body(members, platforms)
+            } catch {
+                return .failure(
+                    Refusal(
+                        .badRequest, .bodyNotJSON, explanation: "The body is not one JSON object."))
+            }
+        }.get()
+    }
+
+    private static func body(
+        _ members: borrowing JSONObjectReader, _ platforms: PlatformTable
+    ) -> Result<EnrolmentBody, Refusal> {
+        func refusal(
+            _ check: Cause.Check, _ explanation: StaticString
+        ) -> Result<EnrolmentBody, Refusal> {
+            .failure(Refusal(.badRequest, check, explanation: explanation))
         }
-        guard let members else {
-            throw Refusal(
-                .badRequest, .bodyNotJSON, explanation: "The body is not one JSON object.")
+        guard let keyText = members.string("key_id"), let challenge = members.string("challenge")
+        else { return refusal(.members, "key_id and challenge must be strings.") }
+        var name = PlatformName.apple
+        if members.has("platform") {
+            name = PlatformName(
+                members.string("platform").map { String(decoding: $0, as: UTF8.self) } ?? "")
         }
-        guard let keyText = members[0], let attestationText = members[1],
-            let challenge = members[2]
-        else {
-            throw Refusal(
-                .badRequest, .members,
-                explanation: "key_id, attestation and challenge must be strings.")
+        guard let platform = platforms[name] else {
+            return refusal(.members, "platform names none that is known here.")
+        }
+        let evidence: EnrolmentEvidence
+        do throws(EnrolmentFormFailure) {
+            evidence = try platform.evidence(in: members)
+        } catch {
+            switch error {
+            case .members(let text): return refusal(.members, text)
+            case .base64(let text): return refusal(.attestationBase64, text)
+            }
         }
         guard let keyID = KeyID(base64: keyText.span) else {
-            throw Refusal(
-                .badRequest, .keyIDBase64, explanation: "key_id is not base64 of 32 bytes.")
+            return refusal(.keyIDBase64, "key_id is not base64 of 32 bytes.")
         }
-        guard let attestation = Base64.decode(attestationText.span) else {
-            throw Refusal(
-                .badRequest, .attestationBase64, explanation: "attestation is not base64.")
-        }
-        return AttestationRequest(keyID: keyID, attestation: attestation, challenge: challenge)
+        return .success(
+            EnrolmentBody(
+                platform: platform, keyID: keyID, challenge: challenge, evidence: evidence))
     }
 
-    /// The members of the object, or nil if `json` is not one object.
-    private static func members(of json: Span<UInt8>, byteCountMax: Int) -> [[UInt8]?]? {
-        do throws(JSONError) {
-            let reader = try JSONObjectReader(parsing: json, byteCountMax: byteCountMax)
-            return ["key_id", "attestation", "challenge"].map { reader.string(named: $0) }
-        } catch {
-            return nil
-        }
-    }
-
-    /// The challenge, the bytes that the app hashed for it, and the other bytes that it may have
-    /// hashed.
+    /// The challenge, the bytes that the app used for it, and the other bytes that it may have
+    /// used.
     ///
     /// `text` is the token itself, the base64 of the token's characters, or (if the app decoded the
     /// token as base64) the base64 of the decoded bytes.
     private func attestationChallenge(
         _ text: [UInt8], keyID: KeyID
-    ) throws(Refusal) -> (Challenge, hashed: [UInt8], other: [UInt8]?) {
+    ) throws(Refusal) -> (Challenge, used: [UInt8], other: [UInt8]?) {
         let decoded = Base64.decode(text.span)
         let challenge: Challenge
-        var (hashed, other) = (text, decoded)
+        var (used, other) = (text, decoded)
         if let opened = site.sealer.open(text.span) {
             challenge = opened
         } else if let decoded, let opened = site.sealer.open(decoded.span) {
             challenge = opened
-            (hashed, other) = (decoded, nil)
+            (used, other) = (decoded, nil)
         } else {
             throw Refusal(.challengeExpired, .notOurs)
         }
@@ -148,22 +143,18 @@ extension EndpointDesk {
         guard challenge.remainingMilliseconds(at: worker.wallMilliseconds) != nil else {
             throw Refusal(.challengeExpired, .age)
         }
-        return (challenge, hashed, other)
+        return (challenge, used, other)
     }
 
     private func verify(
-        _ request: AttestationRequest, hashed: [UInt8], other: [UInt8]?
-    ) throws(Refusal) -> VerifiedAttestation {
-        do throws(AttestationFailure) {
-            return try site.attestation.verify(
-                request.attestation.span, clientDataHash: SHA256.hash(hashed.span).array,
-                otherHash: { other.map { SHA256.hash($0.span).array } }, keyID: request.keyID,
-                at: worker.wallMilliseconds / 1000)
+        _ request: EnrolmentRequest, on platform: any Platform
+    ) throws(Refusal) -> VerifiedEnrolment {
+        do throws(PlatformFailure) {
+            return try platform.verify(request, at: worker.wallMilliseconds / 1000)
         } catch {
-            // Another key of the same Mac would be refused as well.
             throw Refusal(
-                .attestationInvalid, .attestationFailed(error),
-                action: error == .macSecurityReduced ? Reason.Action.none : nil)
+                .attestationInvalid, .enrolmentFailed(error),
+                action: error.kind == .deviceRefused ? Reason.Action.none : nil)
         }
     }
 
@@ -177,10 +168,8 @@ extension EndpointDesk {
                 judge.countAttestation(enrolment.record.deviceBits)
             }
             worker.keyCache.invalidate([enrolment.keyID])
-            switch enrolment.macSecurity {
-            case .notMac: break
-            case .full: worker.meter.add(.macsWithFullSecurity)
-            case .reduced: worker.meter.add(.macsWithReducedSecurity)
+            for detail in enrolment.details {
+                worker.meter.enrolmentDetails.add("\(detail.name)=\(detail.value)")
             }
             _ = exchange.answer(attested(enrolment))
             exchange.phase = .recordAccess

@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import KeyStore
 public import Settings
 

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import GatewayTokens
@@ -91,8 +91,8 @@ struct AccessLine: ~Copyable {
             writer.member("developer_token_id", string: token.id)
         }
         if let proof = verdict.sender.foreign { writer.member("proof", string: proof) }
-        if let security = exchange.endpoints.enrolment?.macSecurity, security != .notMac {
-            writer.member("mac_security", string: security.rawValue)
+        for detail in exchange.endpoints.enrolment?.details ?? [] {
+            writer.member(named: detail.name, value: .string(detail.value))
         }
         if let keyID = verdict.sender.keyID { writeKey(keyID, exchange.site) }
         if let appID = verdict.sender.appID { writer.member("app", string: appID) }

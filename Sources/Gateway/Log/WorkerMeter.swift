@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Crypto
 import EventLoop
 import JWT
@@ -110,9 +110,6 @@ final class WorkerMeter: @unchecked Sendable {
         case counterConflicts
         /// Requests that were accepted for their developer tokens.
         case developerTokens
-        /// Enrolled keys of Macs, with Full Security and without it.
-        case macsWithFullSecurity
-        case macsWithReducedSecurity
         /// Accepted counters that too few replicas of Redis had in time.
         case unconfirmed
         /// Keys that were new for users who had other keys.
@@ -130,6 +127,8 @@ final class WorkerMeter: @unchecked Sendable {
     }
 
     private let counts = CountBlock(count: Count.allCases.count)
+    /// Enrolled keys by the details that their platforms tell, `name=value`.
+    let enrolmentDetails = NamedCounts()
     /// Completed TLS handshakes, by the group that was agreed on.
     let handshakes = NamedCounts()
     /// The times of checking signatures.

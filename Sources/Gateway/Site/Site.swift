@@ -31,7 +31,7 @@ public final class Site: Sendable {
     /// The share of installations that may attest; nil if the configuration sets it.
     let attestRollout: RolloutShare?
     let sealer: ChallengeSealer
-    let attestation: AttestationVerifier
+    let platforms: PlatformTable
     let receipts: ReceiptVerifier
     let receiptSchedule: ReceiptSchedule
     let fieldNames: SiteFieldNames
@@ -58,14 +58,13 @@ public final class Site: Sendable {
     public let generation: Int
 
     /// `challengeKeys`: 32 bytes each, the first seals. `pseudonymKeys`: likewise; empty if they
-    /// are derived from the others. `macFullSecurityDigest`: see ``AttestationVerifier``. Errors
-    /// are texts for the operator.
+    /// are derived from the others. Errors are texts for the operator.
     init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
         generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings(),
         rollouts register: RolloutRegister = RolloutRegister(),
         issuerKeys: IssuerKeyRegister = IssuerKeyRegister(),
-        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest
+        platforms entries: [PlatformEntry] = PlatformEntry.all
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
             let tokens = SessionTokenSealer(keys: challengeKeys),
@@ -77,7 +76,6 @@ public final class Site: Sendable {
         guard let pseudonyms = Pseudonyms(secrets: secrets) else {
             throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
         }
-        let roots = try Self.roots(settings.trust)
         self.settings = settings
         tracing = SiteTracing(settings)
         self.sealer = sealer
@@ -105,11 +103,8 @@ public final class Site: Sendable {
         let shares = register.shares(of: settings.plannedRollouts)
         rollouts = settings.routes.map { shares[.route($0.name)] }
         attestRollout = shares[.attestation]
-        attestation = AttestationVerifier(
-            roots: roots, apps: settings.apps,
-            clockSkewSeconds: settings.trust.clockSkew.components.seconds,
-            macFullSecurityDigest: macFullSecurityDigest)
-        receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
+        platforms = try PlatformTable(entries, settings)
+        receipts = try PlatformEntry.receiptVerifier(settings.trust)
         receiptSchedule = ReceiptSchedule(settings.receipts)
         fieldNames = SiteFieldNames(settings)
         tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
@@ -149,19 +144,6 @@ public final class Site: Sendable {
         HeadLimits(
             headByteCountMax: limits.responseHeadByteCountMax,
             fieldCountMax: limits.fieldCountMax * 2, targetByteCountMax: 0)
-    }
-
-    /// Apple's root and the further roots that the operator trusts.
-    private static func roots(_ trust: TrustSettings) throws(ConfigurationFailure) -> [Certificate]
-    {
-        var roots: [Certificate] = [AppleRoots.appAttestation]
-        for der in trust.extraRoots {
-            guard let root = try? Certificate(der: der) else {
-                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
-            }
-            roots.append(root)
-        }
-        return roots
     }
 }
 

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import KeyStore
 
 /// The keys that were reported as changed since a moment. Kept for groups of keys, so that the

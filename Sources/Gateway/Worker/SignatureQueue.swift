@@ -1,11 +1,11 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
 import KeyStore
 import Policy
 
-/// The assertions of one turn of a worker's loop, whose signatures are verified when it ends. First
+/// The requests of one turn of a worker's loop, whose signatures are verified when it ends. First
 /// eight signatures are verified, together if a library can, then each of the eight requests goes
 /// on.
 ///
@@ -16,19 +16,19 @@ final class SignatureQueue {
     private let meter: WorkerMeter
     private let log: WorkerLog
     private let library: MultiBufferLibrary?
-    private var batch: AssertionBatch
+    private var batch: SignatureBatch
     private var waiting: [Waiting] = []
     /// The exchanges of the turn that ends.
     private var ending: [Waiting] = []
     /// The results of some of them.
-    private var outcomes: [AssertionBatch.Outcome] = []
+    private var outcomes: [SignatureBatch.Outcome] = []
     private var turnEnd: TurnEndHook?
 
     private struct Waiting {
         let exchange: Exchange
         /// The exchange's number, which changes when it is used for another request.
         let number: UInt64
-        let assertion: AssertionBatch.Entry
+        let request: SignatureBatch.Entry
 
         /// True if the exchange has ended without its verdict.
         var isLeft: Bool { exchange.number != number }
@@ -40,25 +40,19 @@ final class SignatureQueue {
         self.meter = meter
         self.log = log
         library = batching.library
-        batch = AssertionBatch(try batching.makeVerifier())
+        batch = SignatureBatch(try batching.makeVerifier())
         turnEnd = TurnEndHook(loop: loop, stage: .work) { [unowned self] in verify() }
     }
 
-    /// Takes the assertion of `exchange`, which gets the verdict at the end of the turn. An
-    /// assertion that can be refused without its signature is refused at once.
-    func add(
-        _ exchange: Exchange, _ evidence: borrowing Evidence, _ key: CachedKey, _ app: AppIdentity
-    ) throws(AssertionFailure) {
-        let assertion = try AssertionBatch.Entry(
-            evidence.assertion, clientDataHash: evidence.clientDataHash,
-            publicKey: key.publicKey, rpIDHash: app.rpIDHash)
+    /// Takes the request of `exchange`, which gets the verdict at the end of the turn.
+    func add(_ exchange: Exchange, _ request: SignatureBatch.Entry) {
         waiting.append(
-            Waiting(exchange: exchange, number: exchange.number, assertion: assertion))
+            Waiting(exchange: exchange, number: exchange.number, request: request))
         turnEnd?.schedule()
     }
 
     private func verify() {
-        // Assertions that come meanwhile wait for the next turn.
+        // Requests that come meanwhile wait for the next turn.
         swap(&waiting, &ending)
         dropLeft()
         var first = 0
@@ -80,7 +74,7 @@ final class SignatureQueue {
         }
     }
 
-    /// Forgets assertions whose clients have left: their signatures are not checked.
+    /// Forgets requests whose clients have left: their signatures are not checked.
     private func dropLeft() {
         var hasLeft = false
         for waiting in ending where waiting.isLeft || waiting.exchange.intake.endIfClientLeft() {
@@ -96,7 +90,7 @@ final class SignatureQueue {
             let startedAt = meter.signatures.begin()
             let next = first + outcomes.count
             batch.verify(count) {
-                ending[next + $0].assertion
+                ending[next + $0].request
             } verdict: {
                 outcomes.append($0)
             }

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import Judgement
@@ -76,12 +76,12 @@ extension Worker {
     }
 
     func advanceDurably(
-        for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
+        for exchange: Exchange, _ keyID: KeyID, _ counter: UInt32
     ) throws(Refusal) {
         try waitForRegistry(exchange, for: .durableCounter)
         let number = exchange.number
         let mailbox = mailbox
-        registry.advanceDurably(keyID, counter: assertion.counter) { result in
+        registry.advanceDurably(keyID, counter: counter) { result in
             _ = mailbox.post(.advancedDurably(number, result))
         }
     }

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
@@ -71,7 +71,7 @@ final class Worker {
         lookUps = LookUpQueue(registry, loop: loop, mailbox: mailbox)
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,
-            apps: site.settings.apps.map(\.id))
+            apps: site.settings.apps)
         let opened = try hub.counters.open(loop)
         counters = opened.store
         updateCounters = opened.update
@@ -169,14 +169,14 @@ final class Worker {
     /// The counter store's verdict, or nil if the exchange will be resumed with it.
     func advanceCounter(for exchange: Exchange, _ request: CounterAdvance) -> CounterVerdict? {
         if let verdict = counters.advanceAtOnce(request) {
-            note(verdict, of: request.keyID, request.counter)
+            note(verdict, of: request.keyID, request.uniqueness)
             return verdict
         }
         let number = exchange.number
         var reply = CounterReply.awaited
         counters.advance(request) {
-            [unowned self, keyID = request.keyID, counter = request.counter] answer in
-            note(answer, of: keyID, counter)
+            [unowned self, keyID = request.keyID, uniqueness = request.uniqueness] answer in
+            note(answer, of: keyID, uniqueness)
             if case .awaited = reply {
                 reply = .came(answer)
             } else if let exchange = waiting.take(number, for: .advance) {
@@ -189,8 +189,8 @@ final class Worker {
         return nil
     }
 
-    private func note(_ verdict: CounterVerdict, of keyID: KeyID, _ counter: UInt32) {
-        guard verdict == .accepted else { return }
+    private func note(_ verdict: CounterVerdict, of keyID: KeyID, _ uniqueness: Uniqueness) {
+        guard verdict == .accepted, let counter = uniqueness.counter else { return }
         hub.floors.note(keyID, counter, now: monotonicMilliseconds)
     }
 
@@ -282,7 +282,7 @@ final class Worker {
         for exchange in exchanges.free { exchange.site = update.site }
         verifiers.siteWasReplaced()
         // Knowledge about keys outlives a reload that does not concern it.
-        let apps = update.site.settings.apps.map(\.id)
+        let apps = update.site.settings.apps
         if apps != keyCache.apps { keyCache.replaceApps(apps) }
         updateCounters(update.site.settings.counters)
         pools.reload()

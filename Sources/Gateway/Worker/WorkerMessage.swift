@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Background
 import EventLoop
 import KeyStore

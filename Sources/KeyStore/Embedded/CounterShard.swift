@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 
 /// The counters of a share of the keys; only ever touched under its lock.
@@ -63,30 +63,36 @@ struct CounterShard: Sendable {
         let fingerprint = SpentChallenges.fingerprint(
             keyHash: keyHash, challenge: advance.challenge.id)
         let position = index.position(of: advance.keyID, in: keys)
-        switch spent.use(of: fingerprint, counter: advance.counter) {
+        let mark = advance.uniqueness.mark
+        switch spent.use(of: fingerprint, mark: mark) {
         case .none: break
-        case .sameCounter: return .replayed
-        case .otherCounter: return .challengeSpent
+        case .sameMark: return .replayed
+        case .otherMark: return .challengeSpent
         }
-        guard advance.counter > advance.floor else { return .counterTooLow }
-        if let position, let refusal = refusal(advance, at: position) { return refusal }
+        let counter = advance.uniqueness.counter
+        if let counter {
+            guard counter > advance.floor else { return .counterTooLow }
+            if let position, let refusal = refusal(advance, counter, at: position) {
+                return refusal
+            }
+        }
         guard hasRoom(at: position) else { return .full }
 
         let entry = position ?? add(advance.keyID, highest: advance.floor)
         floors[entry] = max(floors[entry], advance.floor)
-        accept(advance.counter, at: entry)
+        if let counter { accept(counter, at: entry) }
         keptUntil[entry] = max(
             keptUntil[entry], clock + bounds.retention, advance.challenge.expiresAt)
         countSpent(at: entry)
-        spent.insert(
-            fingerprint, counter: advance.counter, until: advance.challenge.expiresAt)
+        spent.insert(fingerprint, mark: mark, until: advance.challenge.expiresAt)
         return .accepted
     }
 
     /// The refusal by RFC 4303 section 3.4.3. Nil above the window's right edge, or inside the
     /// window if the counter was not seen.
-    private func refusal(_ advance: CounterAdvance, at entry: Int) -> CounterVerdict? {
-        let counter = advance.counter
+    private func refusal(
+        _ advance: CounterAdvance, _ counter: UInt32, at entry: Int
+    ) -> CounterVerdict? {
         guard counter > floors[entry] else { return .counterTooLow }
         guard counter <= highest[entry] else { return nil }
         let distance = Int(highest[entry] - counter)

@@ -1,9 +1,9 @@
 import Bytes
 
 /// The (key, challenge) pairs that were used and could still be presented again, each with its
-/// counter.
+/// counter or other mark.
 ///
-/// Each is one word: 52 bits of a fingerprint of the pair, 12 bits of the counter, which only tell
+/// Each is one word: 52 bits of a fingerprint of the pair, 12 bits of the mark, which only tell
 /// a replay from a challenge used twice. Two pairs with one fingerprint (a chance of 2^-52 for each
 /// remembered one) cost the client one more signature, never a replay. The words stand in two
 /// generations; the older one is dropped as a whole once every challenge in it has expired, so
@@ -26,19 +26,19 @@ struct SpentChallenges: Sendable {
 
     var count: Int { current.fingerprints.count + previous.fingerprints.count }
 
-    /// Tells if the pair was used, and if so whether with this counter.
-    func use(of fingerprint: UInt64, counter: UInt32) -> Use {
+    /// Tells if the pair was used, and if so whether with this mark.
+    func use(of fingerprint: UInt64, mark: UInt32) -> Use {
         let word =
             current.fingerprints.word(matching: fingerprint)
             ?? previous.fingerprints.word(matching: fingerprint)
         guard let word else { return .none }
-        return word == Self.word(fingerprint, counter) ? .sameCounter : .otherCounter
+        return word == Self.word(fingerprint, mark) ? .sameMark : .otherMark
     }
 
-    enum Use { case none, sameCounter, otherCounter }
+    enum Use { case none, sameMark, otherMark }
 
-    mutating func insert(_ fingerprint: UInt64, counter: UInt32, until forgetAt: Int64) {
-        insert(word: Self.word(fingerprint, counter), until: forgetAt)
+    mutating func insert(_ fingerprint: UInt64, mark: UInt32, until forgetAt: Int64) {
+        insert(word: Self.word(fingerprint, mark), until: forgetAt)
     }
 
     /// Inserts a word that is one of ``all``.
@@ -47,9 +47,9 @@ struct SpentChallenges: Sendable {
         current.forgetAt = max(current.forgetAt, forgetAt)
     }
 
-    private static func word(_ fingerprint: UInt64, _ counter: UInt32) -> UInt64 {
+    private static func word(_ fingerprint: UInt64, _ mark: UInt32) -> UInt64 {
         fingerprint & FingerprintSet.fingerprintMask
-            | UInt64(counter) & ~FingerprintSet.fingerprintMask
+            | UInt64(mark) & ~FingerprintSet.fingerprintMask
     }
 
     /// Starts another generation once the current one is `lifeMilliseconds` old and the one before

@@ -9,8 +9,8 @@ struct SpentTokens: Sendable {
 
     /// The most tokens: 290 a second for an hour, far more than Apple is asked.
     static let countMax = 1 << 20
-    /// The counter of every entry, because tokens have none.
-    private static let counter: UInt32 = 1
+    /// The mark of every entry. A token is one request's alone.
+    private static let mark: UInt32 = 1
 
     /// Accepts the token once; `now` in milliseconds of a clock that does not jump back.
     mutating func spend(
@@ -19,9 +19,9 @@ struct SpentTokens: Sendable {
         guard !isClosed else { return .unavailable }
         spent.rotate(now: now, lifeMilliseconds: life)
         let fingerprint = SpentChallenges.fingerprint(keyHash: 0, challenge: id)
-        guard spent.use(of: fingerprint, counter: Self.counter) == .none else { return .replayed }
+        guard spent.use(of: fingerprint, mark: Self.mark) == .none else { return .replayed }
         guard spent.count < Self.countMax else { return .full }
-        spent.insert(fingerprint, counter: Self.counter, until: now + life)
+        spent.insert(fingerprint, mark: Self.mark, until: now + life)
         return .accepted
     }
 
@@ -29,7 +29,7 @@ struct SpentTokens: Sendable {
     mutating func isSpent(_ id: Bytes16, now: Int64, forMilliseconds life: Int64) -> Bool {
         spent.rotate(now: now, lifeMilliseconds: life)
         let fingerprint = SpentChallenges.fingerprint(keyHash: 0, challenge: id)
-        return spent.use(of: fingerprint, counter: Self.counter) != .none
+        return spent.use(of: fingerprint, mark: Self.mark) != .none
     }
 
     mutating func close() { isClosed = true }

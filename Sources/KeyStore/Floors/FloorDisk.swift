@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import EventLoop
 
 /// The copy of a ``FloorTable`` beside the registry, which survives a power cut. Every call may

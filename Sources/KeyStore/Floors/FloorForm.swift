@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 
 /// The form of a file of floors: a magic word, then places of eight words, each the key id, then

@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 import EventLoop
 
 /// Accepted counters in the files that processes have left for a registry, which may not have them

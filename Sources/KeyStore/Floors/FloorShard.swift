@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 
 /// The highest accepted counters of a share of the keys; only ever touched under its lock.

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import GatewayTokens
 import HTTP
 import Policy

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import YAML
 
 /// The state that all parts of one reading share: the problems found, and what values may refer to.

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 
 /// Declares `apps`.
 enum AppReader {

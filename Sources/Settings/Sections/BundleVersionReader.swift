@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Policy
 
 /// Declares `min_bundle_version` of a route.

@@ -1,4 +1,5 @@
-public import AppAttest
+import AppAttest
+public import Attestation
 public import Policy
 
 /// Declares the demands of a route on requests with a good proof.

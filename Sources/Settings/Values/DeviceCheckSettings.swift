@@ -1,4 +1,5 @@
-public import AppAttest
+import AppAttest
+public import Attestation
 public import Crypto
 
 /// DeviceCheck as a proof for devices without App Attest, and the two bits that Apple keeps for

@@ -1,4 +1,4 @@
-public import AppAttest
+public import Attestation
 public import HTTP
 public import Policy
 

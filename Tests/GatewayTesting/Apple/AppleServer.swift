@@ -1,5 +1,6 @@
-public import AppAttest
+import AppAttest
 public import AppAttestTesting
+public import Attestation
 import Bytes
 import Foundation
 public import JSON

@@ -1,5 +1,5 @@
-import AppAttest
 public import AppAttestTesting
+import Attestation
 import Bytes
 import Crypto
 public import Foundation

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Attestation
 import Background
 import Bytes
 import Crypto
@@ -45,8 +46,7 @@ final class GatewayUnderTest {
     let adminPort: UInt16
     let proxiedPort: UInt16
     let logPath: String
-    /// What it takes for the list of a Mac with Full Security.
-    private let macFullSecurityDigest: Bytes32
+    private let platforms: [PlatformEntry]
     private(set) var settings: Settings
     private let mailbox: Mailbox<WorkerMessage>
     private let thread: Thread
@@ -58,19 +58,19 @@ final class GatewayUnderTest {
     /// In front of an upstream that answers everything with 200.
     convenience init(
         registry: ScriptedRegistry = ScriptedRegistry(),
-        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest,
+        platforms: [PlatformEntry] = PlatformEntry.all,
         counters options: EmbeddedCounters.Options = EmbeddedCounters.Options(),
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
         try self.init(
             upstream: { _ in .response() }, registry: registry,
-            macFullSecurityDigest: macFullSecurityDigest, counters: options, configure)
+            platforms: platforms, counters: options, configure)
     }
 
     init(
         upstream script: @escaping RecordingUpstream.Script,
         registry: ScriptedRegistry = ScriptedRegistry(),
-        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest,
+        platforms: [PlatformEntry] = PlatformEntry.all,
         counters options: EmbeddedCounters.Options = EmbeddedCounters.Options(),
         descriptors: DescriptorReserve = DescriptorReserve(limit: 0),
         names: ScriptedNames = ScriptedNames(), _ configure: (inout Settings) -> Void = { _ in }
@@ -86,7 +86,7 @@ final class GatewayUnderTest {
         self.upstream = upstream
         self.registry = registry
         self.logPath = logPath
-        self.macFullSecurityDigest = macFullSecurityDigest
+        self.platforms = platforms
         self.settings = settings
         counters = EmbeddedCounters(options: options, clock: .now())
         let hub = Hub(
@@ -111,7 +111,7 @@ final class GatewayUnderTest {
         proxiedPort = bound[3].port
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: 0,
-            rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
+            rollouts: rollouts, platforms: platforms)
         thread = try Thread.spawn(
             name: "worker",
             preparing: { try Worker(index: 0, site: site, hub: hub, mailbox: mailbox) }
@@ -214,7 +214,7 @@ final class GatewayUnderTest {
         generation += 1
         let site = try Site(
             settings: settings, challengeKeys: challengeKeys, generation: generation,
-            rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
+            rollouts: rollouts, platforms: platforms)
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         let kept = listeners.map { BoundListener(context: $0) }
         let reports = try Mailbox<WorkerReport>(countMax: 1)

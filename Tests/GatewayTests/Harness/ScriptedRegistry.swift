@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Foundation
 import GatewayTesting
@@ -49,6 +49,8 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     /// Whether anybody hears of changes.
     var isHeard: Bool { lock.withLock { !handlers.isEmpty } }
     var recordCount: Int { lock.withLock { records.count } }
+
+    func record(of keyID: KeyID) -> KeyRecord? { lock.withLock { records[keyID] } }
 
     /// Every call fails with this from now on, nil to work again.
     func fail(_ reason: String?) { lock.withLock { failure = reason.map { StoreError($0) } } }

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import EventLoop
 import HTTP
@@ -47,9 +47,9 @@ extension Judge {
             count(network, of: keyID, rule)
         }
         if let rule = rules.counterGaps, case .assertion(let proof) = prover.proof,
-            let claim = proof.claim
+            let counter = proof.claim?.counter
         {
-            let change = worker.count(accepted: claim.assertion.counter, of: keyID, rule, site)
+            let change = worker.count(accepted: counter, of: keyID, rule, site)
             if let change { report(change, of: keyID, rule) }
         }
     }

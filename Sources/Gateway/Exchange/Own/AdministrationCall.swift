@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import KeyStore
 
 /// A resource of the admin API.

@@ -1,13 +1,13 @@
-import AppAttest
+import Attestation
 import Bytes
 import KeyStore
 
-/// A verified attestation that waits for its commit.
+/// A verified enrolment that waits for its commit.
 struct PendingEnrolment {
     var record: KeyRecord
-    /// The id of the challenge that the attestation answers.
+    /// The id of the challenge that the enrolment answers.
     let challenge: Bytes16
-    let macSecurity: MacSecurity
+    let details: [EnrolmentDetail]
 
     var keyID: KeyID { record.keyID }
 }

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import HTTP
 import Judgement
 import KeyStore

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import GatewayTokens
 import Judgement
 import KeyStore

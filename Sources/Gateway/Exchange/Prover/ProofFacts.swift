@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import GatewayTokens
 import Judgement
 import KeyStore
@@ -13,7 +13,7 @@ struct ProofFacts {
     var keyID: KeyID?
     /// The app that the proof names. An assertion names none, because its key was enrolled for one.
     var appID: String?
-    /// Apple's environment, production or development.
+    /// The environment, production or development.
     var environment: AttestEnvironment?
     /// The app's version.
     var bundleVersion: String?
@@ -34,9 +34,9 @@ struct ProofFacts {
             keyID = assertion.keyID
             guard let claim = assertion.claim else { return }
             isAuthentic = true
-            counter = claim.assertion.counter
-            bundleVersion = claim.assertion.extensions?.bundleVersion
-            validationCategory = claim.assertion.extensions?.validationCategory
+            counter = claim.counter
+            bundleVersion = claim.request.facts.bundleVersion
+            validationCategory = claim.request.facts.validationCategory
         case .sessionToken(let proof):
             guard let opened = proof.opened else { return }
             isAuthentic = true

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Judgement
 import KeyStore
 import Settings

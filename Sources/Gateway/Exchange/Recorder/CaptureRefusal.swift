@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
@@ -24,7 +24,7 @@ extension Recorder {
 
     private var capturedKind: CapturedRefusal.Kind? {
         switch (exchange.outcome.reason, exchange.outcome.cause) {
-        case (.attestationInvalid, .attestationFailed): .attestation
+        case (.attestationInvalid, .enrolmentFailed): .attestation
         case (.assertionMalformed, _), (.assertionInvalid, _), (.requestMismatch, _),
             (.bodyMismatch, _):
             .assertion

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import GatewayTokens
 import Judgement
 import KeyStore
@@ -32,9 +32,11 @@ extension AssertionProver {
             return .wait
         }
         let windowSize = policy.replay.windowSize
-        if windowSize == 1, claim.assertion.counter <= floor.strict { try check(.counterTooLow) }
+        if windowSize == 1, let counter = claim.counter, counter <= floor.strict {
+            try check(.counterTooLow)
+        }
         let request = CounterAdvance(
-            claim.assertion, of: claim.keyID, windowSize: windowSize,
+            claim.request, of: claim.keyID, windowSize: windowSize,
             challenge: ChallengeUse(
                 id: challenge.id, incarnation: challenge.incarnation,
                 expiresAt: challenge.expiresAt, isBound: challenge.keyID != nil),
@@ -68,17 +70,20 @@ extension AssertionProver {
     /// Has the registry accept the counter as well.
     func advanceDurably() throws(Refusal) -> Step {
         let claim = try assertionClaim()
-        if claim.challenge == nil { try checkAccepted(claim) }
-        try worker.advanceDurably(for: exchange, claim.keyID, claim.assertion)
+        guard let counter = claim.counter else {
+            // Its challenge was spent, which no restart undoes.
+            judge.met(.durableCounter)
+            return .next
+        }
+        if claim.challenge == nil { try checkAccepted(counter, of: claim.keyID) }
+        try worker.advanceDurably(for: exchange, claim.keyID, counter)
         return .wait
     }
 
     /// Refuses a counter no higher than one that a route with challenges has accepted. The registry
     /// hears of those late.
-    private func checkAccepted(_ claim: AssertionClaim) throws(Refusal) {
-        if let highest = worker.hub.floors.highest(of: claim.keyID),
-            claim.assertion.counter <= highest
-        {
+    private func checkAccepted(_ counter: UInt32, of keyID: KeyID) throws(Refusal) {
+        if let highest = worker.hub.floors.highest(of: keyID), counter <= highest {
             try check(.counterTooLow)
         }
     }
@@ -90,10 +95,10 @@ extension AssertionProver {
                 try check(outcome)
                 let claim = try assertionClaim()
                 prover.take(.accepted(claim))
-                if claim.challenge == nil {
+                if claim.challenge == nil, let counter = claim.counter {
                     // A cached record has an older floor.
                     worker.hub.floors.note(
-                        claim.keyID, claim.assertion.counter, as: .unheard,
+                        claim.keyID, counter, as: .unheard,
                         now: worker.monotonicMilliseconds)
                 }
                 judge.met(.durableCounter)

@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import GatewayTokens
 import KeyStore
 
@@ -45,5 +45,8 @@ enum AssertionProof {
 struct AssertionClaim {
     let keyID: KeyID
     let challenge: Challenge?
-    let assertion: VerifiedAssertion
+    let request: VerifiedRequest
+
+    /// The counter; nil of a key that does not count.
+    var counter: UInt32? { request.facts.uniqueness.counter }
 }

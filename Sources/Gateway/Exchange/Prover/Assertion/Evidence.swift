@@ -1,4 +1,4 @@
-import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
@@ -37,10 +37,10 @@ extension AssertionProver {
     /// Refuses an assertion that its headers alone show to be malformed, before the body is read.
     func checkProofHeaders() throws(Refusal) {
         let assertion = try decodedAssertion()
-        do throws(AssertionFailure) {
-            _ = try UnverifiedAssertion(parsing: assertion.span)
+        do throws(PlatformFailure) {
+            try site.platforms.checkForm(of: assertion.span)
         } catch {
-            throw Refusal(.assertionMalformed, .assertionFailed(error))
+            throw Refusal(.assertionMalformed, .evidenceFailed(error))
         }
         _ = try headerKeyID()
         _ = try signedBodyDigest()

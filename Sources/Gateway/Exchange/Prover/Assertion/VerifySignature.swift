@@ -1,9 +1,10 @@
-import AppAttest
+import Attestation
 import Bytes
 import GatewayTokens
 import HTTP
 import Judgement
 import KeyStore
+import Policy
 import Settings
 
 /// Assertions are read and bound to their request before any store is asked.
@@ -39,8 +40,15 @@ extension AssertionProver {
     /// Has the signature checked at the end of the turn, by the key that was looked up.
     func verify(_ evidence: Evidence) throws(Refusal) -> Step {
         let (key, app) = try prover.usableKey()
-        do throws(AssertionFailure) {
-            try worker.verifiers.queue.add(exchange, evidence, key, app)
+        guard let platform = site.platforms[app.platform] else {
+            throw Refusal(.keyUnknown, .appNotConfigured)
+        }
+        do throws(PlatformFailure) {
+            let request = try platform.unverified(
+                evidence.assertion, clientDataHash: evidence.clientDataHash,
+                publicKey: key.publicKey)
+            worker.verifiers.queue.add(
+                exchange, SignatureBatch.Entry(request, on: platform, appDigest: app.idDigest))
         } catch {
             throw Self.refusal(of: error)
         }
@@ -49,14 +57,14 @@ extension AssertionProver {
     }
 
     /// Continues with the verdict of the worker's ``SignatureQueue``.
-    func signatureWasChecked(_ outcome: AssertionBatch.Outcome) {
+    func signatureWasChecked(_ outcome: SignatureBatch.Outcome) {
         exchange.resume { () throws(Refusal) in
             try prover.satisfyJudgement { () throws(Refusal) in
                 guard case .assertion(.read(let evidence)) = prover.proof else {
                     throw Refusal(.internalFailure, .undecided)
                 }
                 switch outcome {
-                case .success(let assertion): try take(assertion, evidence)
+                case .success(let request): try take(request, evidence)
                 case .failure(let failure): throw Self.refusal(of: failure)
                 }
                 judge.met(.authenticity)
@@ -66,8 +74,12 @@ extension AssertionProver {
     }
 
     private func take(
-        _ assertion: VerifiedAssertion, _ evidence: Evidence
+        _ request: VerifiedRequest, _ evidence: Evidence
     ) throws(Refusal) {
+        // Nothing else stops the replay of a key that does not count.
+        if request.facts.uniqueness.counter == nil, policy.challenge == .off {
+            throw Refusal(.challengeRequired)
+        }
         // A stranger's body is not parsed, and a bad body spends nothing.
         if match.endpoint == .assertToken {
             try endpoints.readAudience()
@@ -75,7 +87,7 @@ extension AssertionProver {
         prover.take(
             .verified(
                 AssertionClaim(
-                    keyID: evidence.keyID, challenge: evidence.challenge, assertion: assertion)))
+                    keyID: evidence.keyID, challenge: evidence.challenge, request: request)))
         if match.endpoint == .assertToken { try endpoints.narrowAudience() }
     }
 
@@ -129,10 +141,9 @@ extension AssertionProver {
             mismatch == .body ? .bodyMismatch : .requestMismatch, .clientDataMismatch(mismatch))
     }
 
-    private static func refusal(of failure: AssertionFailure) -> Refusal {
-        if case .malformed = failure {
-            return Refusal(.assertionMalformed, .assertionFailed(failure))
-        }
-        return Refusal(.assertionInvalid, .assertionFailed(failure))
+    private static func refusal(of failure: PlatformFailure) -> Refusal {
+        Refusal(
+            failure.kind == .malformed ? .assertionMalformed : .assertionInvalid,
+            .evidenceFailed(failure))
     }
 }

@@ -1,5 +1,5 @@
-import AppAttest
 import AppleServices
+import Attestation
 import Background
 import Bytes
 import Crypto

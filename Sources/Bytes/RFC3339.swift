@@ -1,5 +1,3 @@
-import Bytes
-
 /// A moment as Apple's receipts write it, to the millisecond.
 public struct Timestamp: Hashable, Sendable, Comparable {
     /// Seconds since 1970-01-01T00:00:00Z.

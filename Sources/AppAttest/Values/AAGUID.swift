@@ -1,10 +1,7 @@
+public import Attestation
 public import Bytes
 
-/// The App Attest service of Apple that vouched for a key, by the AAGUID.
-public enum AttestEnvironment: String, Sendable, CaseIterable {
-    case production
-    case development
-
+extension AttestEnvironment {
     /// The environment that an AAGUID names; nil if the AAGUID is not one of Apple's.
     ///
     /// `appattestsandbox` stands in Apple's text, but in no object seen so far. It counts as

@@ -1,35 +1,35 @@
 import Bytes
 
 /// An ASN.1 tag (X.690 section 8.1.2).
-struct DERTag: Hashable {
+public struct DERTag: Hashable, Sendable {
     /// The class and the constructed bit: the first byte's upper three bits.
-    let form: UInt8
-    let number: UInt32
+    public let form: UInt8
+    public let number: UInt32
 
-    static let integer = DERTag(form: 0x00, number: 2)
-    static let octetString = DERTag(form: 0x00, number: 4)
-    static let objectIdentifier = DERTag(form: 0x00, number: 6)
-    static let utf8String = DERTag(form: 0x00, number: 12)
-    static let sequence = DERTag(form: 0x20, number: 16)
-    static let set = DERTag(form: 0x20, number: 17)
+    public static let integer = DERTag(form: 0x00, number: 2)
+    public static let octetString = DERTag(form: 0x00, number: 4)
+    public static let objectIdentifier = DERTag(form: 0x00, number: 6)
+    public static let utf8String = DERTag(form: 0x00, number: 12)
+    public static let sequence = DERTag(form: 0x20, number: 16)
+    public static let set = DERTag(form: 0x20, number: 17)
 
     /// A context-specific constructed tag, such as `[1]`.
-    static func context(_ number: UInt32) -> DERTag { DERTag(form: 0xA0, number: number) }
+    public static func context(_ number: UInt32) -> DERTag { DERTag(form: 0xA0, number: number) }
 }
 
 /// Takes DER elements off the front of a span: definite, minimal lengths (X.690 section 10.1). A
 /// read returns nil, and never traps, if the next element is not DER or passes the end.
-struct DERReader: ~Escapable {
+public struct DERReader: ~Escapable {
     private var bytes: ByteReader
 
     @_lifetime(copy bytes)
-    init(_ bytes: Span<UInt8>) { self.bytes = ByteReader(bytes) }
+    public init(_ bytes: Span<UInt8>) { self.bytes = ByteReader(bytes) }
 
-    var isAtEnd: Bool { bytes.isAtEnd }
+    public var isAtEnd: Bool { bytes.isAtEnd }
 
     /// The next element's tag and content.
     @_lifetime(copy self)
-    mutating func readElement() -> DERElement? {
+    public mutating func readElement() -> DERElement? {
         guard let tag = readTag(), let byteCount = readLength(),
             let content = bytes.readSpan(byteCount: byteCount)
         else { return nil }
@@ -38,7 +38,7 @@ struct DERReader: ~Escapable {
 
     /// The content of the next element; nil unless it has this tag.
     @_lifetime(copy self)
-    mutating func read(_ tag: DERTag) -> Span<UInt8>? {
+    public mutating func read(_ tag: DERTag) -> Span<UInt8>? {
         guard let element = readElement(), element.tag == tag else { return nil }
         return element.content
     }
@@ -73,12 +73,12 @@ struct DERReader: ~Escapable {
 }
 
 /// One element: its tag, and its content in place.
-struct DERElement: ~Escapable {
-    let tag: DERTag
-    let content: Span<UInt8>
+public struct DERElement: ~Escapable {
+    public let tag: DERTag
+    public let content: Span<UInt8>
 
     @_lifetime(copy content)
-    init(tag: DERTag, content: Span<UInt8>) {
+    public init(tag: DERTag, content: Span<UInt8>) {
         self.tag = tag
         self.content = content
     }

@@ -1,10 +1,10 @@
 public import Bytes
 
-/// The client data of the `header` shape: JSON that binds an assertion to one request.
+/// The client data of the `header` shape: JSON that binds what a device signs to one request.
 ///
 /// `{challenge, method, path, bodySHA256}`, optionally `query` and `keyId`; other members are
-/// ignored. It becomes evidence only when an assertion over the SHA-256 of exactly these bytes has
-/// been verified; until then it may be read to learn the key id and the challenge.
+/// ignored. It becomes evidence only when a signature over exactly these bytes (or their SHA-256)
+/// has been verified; until then it may be read to learn the key id and the challenge.
 public struct RequestClientData: Sendable {
     /// The strings in one piece of memory, which is the JSON itself if it has no escapes.
     private let text: [UInt8]

@@ -1,10 +1,9 @@
 public import Bytes
 public import Crypto
 
-/// The identifier of an App Attest key: SHA-256 of its uncompressed public point.
+/// The identifier of a key: SHA-256 of its uncompressed public point, as App Attest defines it.
 ///
-/// Apps send it as base64, in either alphabet (`DCAppAttestService.generateKey`); compare the
-/// bytes.
+/// Apps send it as base64, in either alphabet; compare the bytes.
 public struct KeyID: Hashable, Sendable {
     public let digest: Bytes32
 

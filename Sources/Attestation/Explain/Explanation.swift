@@ -4,23 +4,11 @@ import JSON
 /// The contents of an object and the checks that it passes. It is meant for a developer; no
 /// decision of the gateway rests on it.
 ///
-/// ``attestation(_:expecting:)``, ``assertion(_:expecting:)`` and ``receipt(_:expecting:)`` make
-/// it. They run the same checks as the verifiers, but go on after a failure if that makes sense. An
-/// object is `valid` if no step failed and everything that its kind requires was given:
-/// - for an attestation the challenge or client data hash (without it, the object may be a copy of
-///   another device's),
-/// - for an assertion the client data or its hash, and the public key,
-/// - for a receipt nothing.
-///
-/// App id, key id and environment are compared if they are given, and visibly skipped if not.
+/// Each platform makes it for its own objects. It runs the same checks as the verifiers, but goes
+/// on after a failure if that makes sense. An object is `valid` if no step failed and everything
+/// that its kind requires was given; what else may be given is compared, and visibly skipped if it
+/// is not.
 public struct Explanation: Hashable, Sendable {
-    /// The kind of object, as the `explain` command names it.
-    public enum Kind: String, Sendable, CaseIterable {
-        case attestation
-        case assertion
-        case receipt
-    }
-
     /// The result of a step.
     public enum Outcome: String, Sendable {
         case passed
@@ -51,7 +39,8 @@ public struct Explanation: Hashable, Sendable {
         public let value: Value
     }
 
-    public let kind: Kind
+    /// The kind of object, as the `explain` command names it.
+    public let kind: String
     /// The steps, in the order in which the verifier takes them.
     public private(set) var steps: [Step] = []
     /// The fields of the object, in reading order, with times and binary values as text.
@@ -59,7 +48,7 @@ public struct Explanation: Hashable, Sendable {
     /// `ok`, or the code of the first step that failed, or of the first requirement not met.
     public private(set) var code = "ok"
 
-    init(_ kind: Kind) { self.kind = kind }
+    package init(_ kind: String) { self.kind = kind }
 
     /// True if a gateway with the same expectations would accept the object.
     public var isValid: Bool { code == "ok" }
@@ -71,50 +60,39 @@ public struct Explanation: Hashable, Sendable {
 
     // MARK: making an explanation
 
-    mutating func pass(_ name: String, _ detail: String) {
+    package mutating func pass(_ name: String, _ detail: String) {
         steps.append(Step(name: name, outcome: .passed, detail: detail))
     }
 
-    mutating func fail(_ name: String, code: String, _ detail: String) {
+    package mutating func fail(_ name: String, code: String, _ detail: String) {
         steps.append(Step(name: name, outcome: .failed, detail: detail))
         if isValid { self.code = code }
     }
 
-    mutating func skip(_ name: String, _ detail: String) {
+    package mutating func skip(_ name: String, _ detail: String) {
         steps.append(Step(name: name, outcome: .skipped, detail: detail))
     }
 
     /// Adds a step that cannot be taken and without which nothing is proven.
-    mutating func lack(_ name: String, code: String, _ detail: String) {
+    package mutating func lack(_ name: String, code: String, _ detail: String) {
         skip(name, detail)
         if isValid { self.code = code }
     }
 
-    mutating func add(_ name: String, _ value: String?) {
+    package mutating func add(_ name: String, _ value: String?) {
         if let value { fields.append(Field(name: name, value: .text(value))) }
     }
 
-    mutating func add(_ name: String, _ value: Int64?) {
+    package mutating func add(_ name: String, _ value: Int64?) {
         if let value { fields.append(Field(name: name, value: .integer(value))) }
     }
 
-    mutating func add(_ name: String, _ value: Bool) {
+    package mutating func add(_ name: String, _ value: Bool) {
         fields.append(Field(name: name, value: .boolean(value)))
     }
 }
 
 extension Explanation {
-    /// Explains an object of `kind`.
-    public static func of(
-        _ kind: Kind, _ object: [UInt8], expecting expected: Expectations
-    ) -> Explanation {
-        switch kind {
-        case .attestation: attestation(object, expecting: expected)
-        case .assertion: assertion(object, expecting: expected)
-        case .receipt: receipt(object, expecting: expected)
-        }
-    }
-
     /// `{"verdict", "code", "steps": [{"name", "outcome", "detail"}], "fields": {...}}`.
     public var json: [UInt8] {
         var writer = JSONWriter()
@@ -140,7 +118,7 @@ extension Explanation {
 
     /// Lines for a terminal.
     public var text: String {
-        var lines = ["\(kind.rawValue): \(verdict) (\(code))", ""]
+        var lines = ["\(kind): \(verdict) (\(code))", ""]
         for step in steps {
             let mark =
                 switch step.outcome {

@@ -1,0 +1,77 @@
+public import Crypto
+
+/// The evidence of an enrolment, decoded and not verified: one object, or a chain of them.
+public struct EnrolmentEvidence: Sendable {
+    public let objects: [[UInt8]]
+
+    public init(_ objects: [[UInt8]]) { self.objects = objects }
+}
+
+/// A key that asks to be enrolled.
+public struct EnrolmentRequest: Sendable {
+    /// The key id that the client names.
+    public let keyID: KeyID
+    public let evidence: EnrolmentEvidence
+    /// The challenge's bytes as the client has most probably used them.
+    public let challenge: [UInt8]
+    /// The other bytes that the client may have used, if the challenge has two spellings.
+    public let otherChallenge: [UInt8]?
+
+    public init(
+        keyID: KeyID, evidence: EnrolmentEvidence, challenge: [UInt8], otherChallenge: [UInt8]?
+    ) {
+        self.keyID = keyID
+        self.evidence = evidence
+        self.challenge = challenge
+        self.otherChallenge = otherChallenge
+    }
+}
+
+/// A key that a platform vouches for. Only its verifier should make one.
+public struct VerifiedEnrolment: Sendable {
+    public let keyID: KeyID
+    public let publicKey: P256PublicKey
+    public let app: AppIdentity
+    public let environment: AttestEnvironment
+    /// The place in which the key is kept; nil if the platform has only one.
+    public var securityLevel: SecurityLevel?
+    /// The app's version and its way onto the device; nil if the evidence does not tell.
+    public var bundleVersion: String?
+    public var validationCategory: UInt32?
+    /// Evidence that is renewed later; nil if the platform has none.
+    public var receipt: Receipt?
+    /// Facts for the log.
+    public var details: [EnrolmentDetail] = []
+    /// A fault in a part of the evidence that enrolment does not depend on. It is logged.
+    public var flaw: PlatformFailure?
+
+    public init(
+        keyID: KeyID, publicKey: P256PublicKey, app: AppIdentity, environment: AttestEnvironment
+    ) {
+        self.keyID = keyID
+        self.publicKey = publicKey
+        self.app = app
+        self.environment = environment
+    }
+}
+
+/// A fact about the device that enrolled, which is logged and counted.
+public struct EnrolmentDetail: Hashable, Sendable {
+    /// The name of the log line's member.
+    public let name: String
+    /// One of a few words.
+    public let value: String
+
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// A fault in the form of an enrolment's body, with a sentence for the client.
+public enum EnrolmentFormFailure: Error, Sendable {
+    /// A member is missing or of another type.
+    case members(StaticString)
+    /// A member is not base64.
+    case base64(StaticString)
+}

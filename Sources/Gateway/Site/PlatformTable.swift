@@ -1,0 +1,86 @@
+import AppAttest
+import Attestation
+import Bytes
+import Crypto
+import Settings
+
+/// A platform as a gateway offers it. A new platform needs an entry in ``all`` and a reader of its
+/// apps in the settings, and nothing else here.
+public struct PlatformEntry: Sendable {
+    let name: PlatformName
+    /// The details of its enrolments that have metrics.
+    let countedDetails: [CountedDetail]
+    /// Makes the rules for the apps and roots of a configuration.
+    let make: @Sendable (Settings) throws(ConfigurationFailure) -> any Platform
+
+    static let all = [appAttest()]
+
+    /// Apple's App Attest. `macFullSecurityDigest`: see ``AttestationVerifier``.
+    static func appAttest(
+        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest
+    ) -> PlatformEntry {
+        PlatformEntry(name: .apple, countedDetails: AppAttestPlatform.countedDetails) {
+            settings throws(ConfigurationFailure) in
+            let skew = settings.trust.clockSkew.components.seconds
+            return AppAttestPlatform(
+                attestations: AttestationVerifier(
+                    roots: [AppleRoots.appAttestation] + (try extraRoots(settings.trust)),
+                    apps: settings.apps.filter { $0.platform == .apple },
+                    clockSkewSeconds: skew, macFullSecurityDigest: macFullSecurityDigest),
+                receipts: try receiptVerifier(settings.trust), clockSkewSeconds: skew)
+        }
+    }
+
+    /// Verifies receipts, those of enrolments and those that Apple sends.
+    static func receiptVerifier(
+        _ trust: TrustSettings
+    ) throws(ConfigurationFailure) -> ReceiptVerifier {
+        ReceiptVerifier(roots: [AppleRoots.appleRootG3] + (try extraRoots(trust)))
+    }
+
+    /// The further roots that the operator trusts.
+    private static func extraRoots(
+        _ trust: TrustSettings
+    ) throws(ConfigurationFailure) -> [Certificate] {
+        var roots: [Certificate] = []
+        for der in trust.extraRoots {
+            guard let root = try? Certificate(der: der) else {
+                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
+            }
+            roots.append(root)
+        }
+        return roots
+    }
+}
+
+/// The platforms of a site.
+struct PlatformTable: Sendable {
+    private let platforms: [any Platform]
+
+    init(
+        _ entries: [PlatformEntry], _ settings: Settings
+    ) throws(ConfigurationFailure) {
+        var platforms: [any Platform] = []
+        for entry in entries { platforms.append(try entry.make(settings)) }
+        self.platforms = platforms
+    }
+
+    /// There are so few that a search is faster than a dictionary.
+    subscript(_ name: PlatformName) -> (any Platform)? {
+        for platform in platforms where platform.name == name { return platform }
+        return nil
+    }
+
+    /// Throws if a request's evidence has the form of no platform.
+    func checkForm(of evidence: Span<UInt8>) throws(PlatformFailure) {
+        var first: PlatformFailure?
+        for platform in platforms {
+            do throws(PlatformFailure) {
+                return try platform.checkForm(of: evidence)
+            } catch {
+                first = first ?? error
+            }
+        }
+        if let first { throw first }
+    }
+}
