@@ -1,8 +1,9 @@
 import Bytes
 import COpenSSL
 
-/// A public key by which other issuers sign tokens: RSA, P-256, P-384 or Ed25519, each for the
-/// schemes that JSON Web Signatures have for it (RFC 7518 section 3, RFC 8037).
+/// A public key by which other issuers sign tokens or certificates: RSA, P-256, P-384 or Ed25519,
+/// each for the schemes that JSON Web Signatures (RFC 7518 section 3, RFC 8037) and X.509 have for
+/// it.
 ///
 /// It never changes after it was made, and OpenSSL lets any number of threads read one key at the
 /// same time (openssl-threads(7)), so it may be shared. The P-256 keys of apps have
@@ -23,6 +24,8 @@ public final class TokenKey: @unchecked Sendable {
         case pss(Digest)
         /// ECDSA with r and s side by side.
         case ecdsa(Digest)
+        /// ECDSA with r and s in DER, the form of X.509 (RFC 3279 section 2.2.3).
+        case ecdsaDER(Digest)
         case ed25519
     }
 
@@ -109,18 +112,27 @@ public final class TokenKey: @unchecked Sendable {
         guard isOwn(scheme) else { return false }
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        guard case .ecdsa = scheme, case .ec(let curve) = kind else {
+        switch (scheme, kind) {
+        case (.ecdsa, .ec(let curve)):
+            guard let der = Self.der(signature, byteCount: curve.scalarByteCount) else {
+                return false
+            }
+            return verify(der.span, message, scheme)
+        case (.ecdsaDER, _):
+            // OpenSSL accepts nothing but the one encoding of the two numbers.
+            return verify(signature, message, scheme)
+        default:
             // OpenSSL also accepts shorter RSA signatures.
             guard signature.count == Int(unsafe EVP_PKEY_get_size(handle)) else { return false }
             return verify(signature, message, scheme)
         }
-        guard let der = Self.der(signature, byteCount: curve.scalarByteCount) else { return false }
-        return verify(der.span, message, scheme)
     }
 
     private func isOwn(_ scheme: Scheme) -> Bool {
         switch (kind, scheme) {
-        case (.rsa, .pkcs1), (.rsa, .pss), (.ec, .ecdsa), (.ed25519, .ed25519): true
+        case (.rsa, .pkcs1), (.rsa, .pss), (.ec, .ecdsa), (.ec, .ecdsaDER),
+            (.ed25519, .ed25519):
+            true
         default: false
         }
     }
@@ -182,7 +194,8 @@ public final class TokenKey: @unchecked Sendable {
 extension TokenKey.Scheme {
     fileprivate var digest: TokenKey.Digest? {
         switch self {
-        case .pkcs1(let digest), .pss(let digest), .ecdsa(let digest): digest
+        case .pkcs1(let digest), .pss(let digest), .ecdsa(let digest), .ecdsaDER(let digest):
+            digest
         case .ed25519: nil
         }
     }

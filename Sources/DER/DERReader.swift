@@ -6,12 +6,18 @@ public struct DERTag: Hashable, Sendable {
     public let form: UInt8
     public let number: UInt32
 
+    public static let boolean = DERTag(form: 0x00, number: 1)
     public static let integer = DERTag(form: 0x00, number: 2)
+    public static let bitString = DERTag(form: 0x00, number: 3)
     public static let octetString = DERTag(form: 0x00, number: 4)
+    public static let null = DERTag(form: 0x00, number: 5)
     public static let objectIdentifier = DERTag(form: 0x00, number: 6)
+    public static let enumerated = DERTag(form: 0x00, number: 10)
     public static let utf8String = DERTag(form: 0x00, number: 12)
     public static let sequence = DERTag(form: 0x20, number: 16)
     public static let set = DERTag(form: 0x20, number: 17)
+    public static let utcTime = DERTag(form: 0x00, number: 23)
+    public static let generalizedTime = DERTag(form: 0x00, number: 24)
 
     /// A context-specific constructed tag, such as `[1]`.
     public static func context(_ number: UInt32) -> DERTag { DERTag(form: 0xA0, number: number) }
@@ -20,12 +26,22 @@ public struct DERTag: Hashable, Sendable {
 /// Takes DER elements off the front of a span: definite, minimal lengths (X.690 section 10.1). A
 /// read returns nil, and never traps, if the next element is not DER or passes the end.
 public struct DERReader: ~Escapable {
+    private let source: Span<UInt8>
     private var bytes: ByteReader
 
     @_lifetime(copy bytes)
-    public init(_ bytes: Span<UInt8>) { self.bytes = ByteReader(bytes) }
+    public init(_ bytes: Span<UInt8>) {
+        source = bytes
+        self.bytes = ByteReader(bytes)
+    }
 
     public var isAtEnd: Bool { bytes.isAtEnd }
+
+    /// The tag of the next element, which is not read; nil if there is none.
+    public var nextTag: DERTag? {
+        var ahead = self
+        return ahead.readTag()
+    }
 
     /// The next element's tag and content.
     @_lifetime(copy self)
@@ -41,6 +57,14 @@ public struct DERReader: ~Escapable {
     public mutating func read(_ tag: DERTag) -> Span<UInt8>? {
         guard let element = readElement(), element.tag == tag else { return nil }
         return element.content
+    }
+
+    /// The next element whole, with its tag and length; nil unless it has this tag.
+    @_lifetime(copy self)
+    public mutating func readEncoded(_ tag: DERTag) -> Span<UInt8>? {
+        let start = bytes.offset
+        guard read(tag) != nil else { return nil }
+        return source.extracting(start..<bytes.offset)
     }
 
     private mutating func readTag() -> DERTag? {

@@ -69,7 +69,7 @@ public enum AttestationFailure: Error, Hashable, Sendable {
     ]
 }
 
-extension AttestationFailure: CustomStringConvertible {
+extension AttestationFailure: CodedFailure {
     public var description: String {
         switch self {
         case .malformed(let malformation): malformation.description

@@ -89,17 +89,6 @@ extension Explanation {
         }
     }
 
-    /// Runs one check. `body` returns the reason for skipping it, or nil if it passed.
-    private mutating func check(
-        _ name: String, _ claim: String, _ body: () throws(AttestationFailure) -> String?
-    ) {
-        do throws(AttestationFailure) {
-            if let reason = try body() { skip(name, reason) } else { pass(name, claim) }
-        } catch {
-            fail(name, code: error.code, error.description)
-        }
-    }
-
     private mutating func decodeAttestation(_ object: [UInt8]) -> UnverifiedAttestation? {
         add("byte_count", Int64(object.count))
         do {

@@ -31,6 +31,7 @@ public struct Explanation: Hashable, Sendable {
         case text(String)
         case integer(Int64)
         case boolean(Bool)
+        case texts([String])
     }
 
     /// One thing that the object states, or that follows from it.
@@ -69,6 +70,17 @@ public struct Explanation: Hashable, Sendable {
         if isValid { self.code = code }
     }
 
+    /// Runs one check. `body` returns the reason for skipping it, or nil if it passed.
+    package mutating func check<Failure: CodedFailure>(
+        _ name: String, _ claim: String, _ body: () throws(Failure) -> String?
+    ) {
+        do throws(Failure) {
+            if let reason = try body() { skip(name, reason) } else { pass(name, claim) }
+        } catch {
+            fail(name, code: error.code, error.description)
+        }
+    }
+
     package mutating func skip(_ name: String, _ detail: String) {
         steps.append(Step(name: name, outcome: .skipped, detail: detail))
     }
@@ -89,6 +101,10 @@ public struct Explanation: Hashable, Sendable {
 
     package mutating func add(_ name: String, _ value: Bool) {
         fields.append(Field(name: name, value: .boolean(value)))
+    }
+
+    package mutating func add(_ name: String, _ values: [String]) {
+        fields.append(Field(name: name, value: .texts(values)))
     }
 }
 
@@ -146,6 +162,7 @@ extension Explanation.Value: CustomStringConvertible {
         case .text(let text): text
         case .integer(let number): "\(number)"
         case .boolean(let flag): "\(flag)"
+        case .texts(let texts): texts.joined(separator: " ")
         }
     }
 
@@ -154,6 +171,7 @@ extension Explanation.Value: CustomStringConvertible {
         case .text(let text): .string(text)
         case .integer(let number): .integer(number)
         case .boolean(let flag): .bool(flag)
+        case .texts(let texts): .array(texts.map { .string($0) })
         }
     }
 }
