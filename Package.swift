@@ -38,6 +38,8 @@ let package = Package(
         .executable(name: "sallyport-lab", targets: ["sallyport-lab"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
         .library(name: "AppAttestTesting", targets: ["AppAttestTesting"]),
+        .library(name: "AndroidAttestation", targets: ["AndroidAttestation"]),
+        .library(name: "AndroidAttestationTesting", targets: ["AndroidAttestationTesting"]),
         // For Fuzz/Package.swift.
         .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
     ],
@@ -81,6 +83,10 @@ let package = Package(
         library("AppAttest", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
         library(
             "AppAttestTesting", ["AppAttest", "Attestation", "Bytes", "CBOR", "Crypto", "JSON"]),
+        library("AndroidAttestation", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
+        library(
+            "AndroidAttestationTesting",
+            ["AndroidAttestation", "Attestation", "Bytes", "CBOR", "Crypto"]),
         library("Policy", ["Bytes", "HTTP"]),
         library("JWT", ["Bytes", "Crypto", "JSON"]),
         library(
@@ -140,7 +146,7 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "Administration", "AppAttest", "Attestation", "AppleServices", "Background",
+                "Administration", "AndroidAttestation", "AppAttest", "Attestation", "AppleServices", "Background",
                 "Bytes", "Crypto",
                 "EventLoop", "Gateway", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore",
                 "Policy", "Postgres", "PostgresKeyStore", "Redis", "RedisKeyStore",
@@ -182,8 +188,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CBOR", "Crypto",
-                "GatewayTokens", "HTTP",
+                "AndroidAttestation", "AndroidAttestationTesting", "AppAttest", "Attestation",
+                "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTokens", "HTTP",
                 "HTTP2", "JSON", "JWT", "KeyStore", "ProxyProtocol", "Questions", "Settings",
                 "Telemetry",
             ],
@@ -225,6 +231,12 @@ let package = Package(
                 "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CBOR", "Crypto",
                 "GatewayTesting",
                 "JSON", "JWT",
+            ]),
+        tests(
+            "AndroidAttestationTests",
+            [
+                "AndroidAttestation", "AndroidAttestationTesting", "Attestation", "Bytes", "Crypto",
+                "DER", "JSON",
             ]),
         tests("ProtobufTests", ["Protobuf"]),
         tests("QuestionsTests", ["Questions", "HTTP", "Protobuf"]),

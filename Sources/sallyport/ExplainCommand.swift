@@ -8,7 +8,8 @@ import Judgement
 /// `sallyport explain`: shows the contents of an object and the checks that it passes, offline.
 enum ExplainCommand {
     static let usage = """
-        usage: sallyport explain attestation|assertion|receipt|request|causes [OPTION...] [WHAT]
+        usage: sallyport explain KIND [OPTION...] [WHAT]
+               KIND: attestation, assertion, receipt, android-attestation, request or causes
 
         attestation, assertion and receipt decode and verify an object, offline. WHAT is a file
         that holds base64 or raw bytes; - reads standard input.
@@ -27,6 +28,16 @@ enum ExplainCommand {
         Valid (exit 0) means that no check failed and that everything needed was given: the
         challenge, client data or hash, and for an assertion the public key. Anything else exits 1.
 
+        android-attestation does the same for the chain of an Android key. WHAT is a file of
+        certificates in PEM, leaf first, or a JSON array of their base64. What is not given is not
+        compared; --at, --challenge-file, --key-id, --root and --json are as above.
+
+          --package NAME               a package that may own the key; repeat it for several
+          --signing-digest HEX         SHA-256 of a certificate that may have signed it
+          --revocation-list FILE       Google's list of revoked certificates, as published
+          --min-security LEVEL         tee (the default), strongbox or software
+          --any-boot-state             accept unlocked phones and any system
+
         request says why a request was refused, whose fault that is and what to do. WHAT is its id,
         which every answer has in X-Request-Id. It is looked up in the access log (and rotated
         files beside it), among the last refusals that the gateway's admin listener has, and in
@@ -43,20 +54,28 @@ enum ExplainCommand {
         "--at", "--challenge-file", "--client-data-file", "--client-data-hash-file", "--key-id",
         "--public-key", "--app-id", "--environment", "--root",
     ]
+    /// The options of each sort of kind; every other one is refused.
+    private static let optionsByKind = [
+        "request": ExplainRequestCommand.options,
+        ExplainAndroidCommand.kind: ExplainAndroidCommand.options,
+    ]
 
     static func main(_ words: [String]) {
+        let all = options + ExplainRequestCommand.options + ExplainAndroidCommand.options
         let arguments = Arguments(
-            words, options: options + ExplainRequestCommand.options, flags: ["--json"],
-            usage: usage)
-        let ofRequests = arguments.operands.first == "request"
-        let foreign = (ofRequests ? options : ExplainRequestCommand.options).first {
-            arguments.options[$0] != nil
-        }
+            words, options: all, flags: ["--json"] + ExplainAndroidCommand.flags, usage: usage)
         guard let kind = arguments.operands.first else { Exit.usage(usage) }
+        let own = optionsByKind[kind] ?? options
+        let foreign =
+            all.first { arguments.options[$0] != nil && !own.contains($0) }
+            ?? ExplainAndroidCommand.flags.first {
+                arguments.flags.contains($0) && kind != ExplainAndroidCommand.kind
+            }
         if let foreign { Exit.usage("\(foreign) is not for explain \(kind)\n\n\(usage)") }
         switch kind {
         case "causes" where words.count == 1: Console.write(CausePage.text, to: 1)
         case "request": ExplainRequestCommand.main(arguments)
+        case ExplainAndroidCommand.kind: ExplainAndroidCommand.main(arguments)
         default: explainObject(arguments)
         }
     }
@@ -67,7 +86,11 @@ enum ExplainCommand {
         else { Exit.usage(usage) }
         let object = ExplainInput.object(read(arguments.operands[1]))
         let expected = expectations(arguments)
-        let explanation = kind.explanation(of: object, expecting: expected)
+        show(kind.explanation(of: object, expecting: expected), arguments)
+    }
+
+    /// Prints an explanation, and ends the process with its verdict.
+    static func show(_ explanation: Explanation, _ arguments: Arguments) -> Never {
         if arguments.flags.contains("--json") {
             Console.print(String(decoding: explanation.json, as: UTF8.self))
         } else {
@@ -77,13 +100,7 @@ enum ExplainCommand {
     }
 
     private static func expectations(_ arguments: Arguments) -> Expectations {
-        var expected = Expectations(at: WallClock.now().seconds)
-        if let text = arguments.value("--at") {
-            guard let time = RFC3339.parse(text) else {
-                Exit.usage("--at: \(text) is not an RFC 3339 time such as 2026-09-21T10:00:00Z")
-            }
-            expected.seconds = time.seconds
-        }
+        var expected = Expectations(at: seconds(arguments))
         let challenge = arguments.value("--challenge-file")
         let clientData = arguments.value("--client-data-file")
         if challenge != nil, clientData != nil {
@@ -93,12 +110,7 @@ enum ExplainCommand {
         expected.clientDataHash = arguments.value("--client-data-hash-file").map {
             ExplainInput.clientDataHash(read($0))
         }
-        if let text = arguments.value("--key-id") {
-            guard let keyID = KeyID(base64: text) else {
-                Exit.usage("--key-id: not base64 of 32 bytes")
-            }
-            expected.keyID = keyID
-        }
+        expected.keyID = keyID(arguments)
         if let text = arguments.value("--public-key") {
             guard let bytes = Base64.decode(text), let key = P256PublicKey(x963: bytes.span) else {
                 Exit.usage("--public-key: not base64 of an uncompressed P-256 point (65 bytes)")
@@ -116,6 +128,23 @@ enum ExplainCommand {
         return expected
     }
 
+    /// The moment at which certificates are judged, since 1970.
+    static func seconds(_ arguments: Arguments) -> Int64 {
+        guard let text = arguments.value("--at") else { return WallClock.now().seconds }
+        guard let time = RFC3339.parse(text) else {
+            Exit.usage("--at: \(text) is not an RFC 3339 time such as 2026-09-21T10:00:00Z")
+        }
+        return time.seconds
+    }
+
+    static func keyID(_ arguments: Arguments) -> KeyID? {
+        guard let text = arguments.value("--key-id") else { return nil }
+        guard let keyID = KeyID(base64: text) else {
+            Exit.usage("--key-id: not base64 of 32 bytes")
+        }
+        return keyID
+    }
+
     private static func roots(_ path: String) -> [Certificate] {
         do {
             let found = try Certificate.parsePEM(read(path))
@@ -126,7 +155,7 @@ enum ExplainCommand {
         }
     }
 
-    private static func read(_ path: String) -> [UInt8] {
+    static func read(_ path: String) -> [UInt8] {
         do {
             return try File.read(path == "-" ? "/dev/stdin" : path, byteCountMax: byteCountMax)
         } catch {

@@ -22,6 +22,8 @@ struct LayerTests {
         "KeyStore": ["Attestation"],
         "SQLiteKeyStore": ["KeyStore", "Attestation"],
         "RedisKeyStore": ["KeyStore", "Attestation"],
+        "AndroidAttestation": ["Attestation"],
+        "AndroidAttestationTesting": ["AndroidAttestation", "Attestation"],
         "Postgres": ["EventLoop"],
         "SQLite": ["EventLoop"],
         "PostgresKeyStore": ["KeyStore", "Attestation"],

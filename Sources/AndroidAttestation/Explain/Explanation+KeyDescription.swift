@@ -1,0 +1,124 @@
+import Attestation
+import Bytes
+
+extension Explanation {
+    /// The checks of a key description, and what it says.
+    mutating func explainKey(
+        _ value: [UInt8], isStrongBoxChain: Bool?, _ expected: AndroidExpectations
+    ) {
+        let description: KeyDescription
+        do throws(AndroidAttestationFailure) {
+            description = try KeyChecks.description(value)
+            pass("key_description", "attestation version \(description.attestationVersion)")
+        } catch {
+            return fail("key_description", code: error.code, error.description)
+        }
+        check("challenge", "the key was made for the challenge") {
+            () throws(AndroidAttestationFailure) in
+            guard let challenge = expected.challenge else {
+                return "no challenge was given to compare"
+            }
+            try KeyChecks.challenge(challenge, in: description)
+            return nil
+        }
+        check("tag_order", "the tags of both authorization lists ascend") {
+            () throws(AndroidAttestationFailure) in
+            try KeyChecks.tagOrder(description)
+            return nil
+        }
+        check("device_identifiers", "no serial number, IMEI or MEID is attested") {
+            () throws(AndroidAttestationFailure) in
+            try KeyChecks.deviceIdentifiers(description)
+            return nil
+        }
+        checkApp(description, expected)
+        checkAuthorizations(description, isStrongBoxChain: isStrongBoxChain, expected)
+        addFields(of: description)
+    }
+
+    private mutating func checkApp(
+        _ description: KeyDescription, _ expected: AndroidExpectations
+    ) {
+        check("package", "every package that owns the key is expected") {
+            () throws(AndroidAttestationFailure) in
+            let id = try AppChecks.applicationID(of: description)
+            guard !expected.packages.isEmpty else { return "no package was given to compare" }
+            guard id.packages.allSatisfy({ expected.packages.contains($0.name) }) else {
+                throw .package
+            }
+            return nil
+        }
+        check("signing_digest", "every certificate that has signed them is expected") {
+            () throws(AndroidAttestationFailure) in
+            guard !expected.signingDigests.isEmpty else {
+                return "no signing digest was given to compare"
+            }
+            guard let id = description.softwareEnforced.applicationID else {
+                return "the app is not known"
+            }
+            guard id.signingDigests.allSatisfy(expected.signingDigests.contains) else {
+                throw .signingDigest
+            }
+            return nil
+        }
+    }
+
+    /// The checks of what the key may do, and of the phone.
+    private mutating func checkAuthorizations(
+        _ description: KeyDescription, isStrongBoxChain: Bool?, _ expected: AndroidExpectations
+    ) {
+        let policy = expected.policy
+        func step(
+            _ name: String, _ claim: String, _ body: () throws(AndroidAttestationFailure) -> Void
+        ) {
+            check(name, claim) { () throws(AndroidAttestationFailure) -> String? in
+                try body()
+                return nil
+            }
+        }
+        step("security_level", "the key is at least at level \(policy.securityLevelMin.name)") {
+            () throws(AndroidAttestationFailure) in
+            try KeyChecks.securityLevel(description, isStrongBoxChain: isStrongBoxChain, policy)
+        }
+        step("origin", "the key was generated there") { () throws(AndroidAttestationFailure) in
+            try KeyChecks.origin(description)
+        }
+        step("key_parameters", "an EC key on P-256") { () throws(AndroidAttestationFailure) in
+            try KeyChecks.parameters(description)
+        }
+        step("purpose", "the key signs, and does nothing but verify besides") {
+            () throws(AndroidAttestationFailure) in
+            try KeyChecks.purpose(description)
+        }
+        step("digest", "the key signs SHA-256") { () throws(AndroidAttestationFailure) in
+            try KeyChecks.digest(description)
+        }
+        step("all_applications", "the key is bound to the app that made it") {
+            () throws(AndroidAttestationFailure) in
+            try KeyChecks.allApplications(description)
+        }
+        check("boot_state", "the phone is locked and booted its maker's system") {
+            () throws(AndroidAttestationFailure) in
+            if policy.acceptsAnyBootState { return "any boot state is accepted" }
+            try KeyChecks.bootState(description, policy)
+            return nil
+        }
+    }
+
+    private mutating func addFields(of description: KeyDescription) {
+        let list = description.hardwareEnforced
+        add("attestation_version", description.attestationVersion)
+        add("security_level", description.attestationSecurityLevel.name)
+        if let root = list.rootOfTrust {
+            add("verified_boot", root.bootState.name)
+            add("device_locked", root.isDeviceLocked)
+            add("verified_boot_key", Hex.encode(root.verifiedBootKey))
+        }
+        add("os_version", list.osVersion)
+        add("os_patch_level", list.osPatchLevel)
+        let id = description.softwareEnforced.applicationID
+        add("package_names", id?.packages.map(\.name) ?? [])
+        add("signing_digests", id?.signingDigests.map { Hex.encode($0.array) } ?? [])
+        add("challenge", Base64.encode(description.attestationChallenge))
+    }
+}
