@@ -82,11 +82,12 @@ let package = Package(
         library("Attestation", ["Bytes", "Crypto", "JSON"]),
         library("AppAttest", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
         library(
-            "AppAttestTesting", ["AppAttest", "Attestation", "Bytes", "CBOR", "Crypto", "JSON"]),
+            "AppAttestTesting",
+            ["AppAttest", "Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
         library("AndroidAttestation", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
         library(
             "AndroidAttestationTesting",
-            ["AndroidAttestation", "Attestation", "Bytes", "CBOR", "Crypto"]),
+            ["AndroidAttestation", "Attestation", "Bytes", "CBOR", "Crypto", "DER"]),
         library("Policy", ["Bytes", "HTTP"]),
         library("JWT", ["Bytes", "Crypto", "JSON"]),
         library(
@@ -228,9 +229,8 @@ let package = Package(
         tests(
             "AppAttestTests",
             [
-                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CBOR", "Crypto",
-                "GatewayTesting",
-                "JSON", "JWT",
+                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "DER",
+                "GatewayTesting", "JSON", "JWT",
             ]),
         tests(
             "AndroidAttestationTests",

@@ -1,6 +1,7 @@
 import Attestation
 import Bytes
 import Crypto
+import DER
 
 /// The request by which a device asks Apple for a certificate.
 struct LeafRequest {

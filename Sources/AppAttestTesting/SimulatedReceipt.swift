@@ -2,6 +2,7 @@ public import AppAttest
 public import Attestation
 import Bytes
 import Crypto
+import DER
 
 /// The contents of a simulated receipt; see ``ReceiptFields``.
 public struct SimulatedReceipt: Hashable, Sendable {

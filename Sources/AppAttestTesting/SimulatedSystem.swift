@@ -2,6 +2,7 @@ import Attestation
 public import Bytes
 import CBOR
 import Crypto
+import DER
 
 /// The operating systems whose objects differ in form.
 public enum SimulatedSystem: String, Sendable, CaseIterable {

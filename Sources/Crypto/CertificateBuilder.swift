@@ -69,13 +69,7 @@ public struct CertificateBuilder: Sendable {
                 "issuer")
         }
         for item in extensions { try unsafe append(item, to: pointer) }
-        let method =
-            switch digest {
-            case .sha256: unsafe EVP_sha256()
-            case .sha384: unsafe EVP_sha384()
-            case .sha1: unsafe EVP_sha1()
-            }
-        try unsafe require(X509_sign(pointer, signingKey.handle, method) > 0, "signing")
+        try unsafe require(X509_sign(pointer, signingKey.handle, digest.method) > 0, "signing")
         return try unsafe Certificate.encode(pointer)
     }
 
@@ -142,5 +136,16 @@ public struct CertificateBuilder: Sendable {
 
     private func require(_ condition: Bool, _ step: String) throws(CryptoError) {
         guard condition else { throw .failed(ErrorQueue.drain("certificate's \(step)")) }
+    }
+}
+
+extension CertificateBuilder.Digest {
+    /// OpenSSL's implementation, a static object.
+    var method: OpaquePointer? {
+        switch self {
+        case .sha256: unsafe EVP_sha256()
+        case .sha384: unsafe EVP_sha384()
+        case .sha1: unsafe EVP_sha1()
+        }
     }
 }

@@ -99,14 +99,16 @@ public final class ECPrivateKey: @unchecked Sendable {
         return point
     }
 
-    /// The ECDSA signature with SHA-256 over `message`, which ECDSA hashes, in DER.
-    public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
+    /// The ECDSA signature over `message`, which ECDSA hashes, in DER.
+    public func sign(
+        _ message: [UInt8], digest: CertificateBuilder.Digest = .sha256
+    ) throws(CryptoError) -> [UInt8] {
         ErrorQueue.clear()
         guard let context = unsafe EVP_MD_CTX_new() else {
             throw .failed(ErrorQueue.drain("signing context"))
         }
         defer { unsafe EVP_MD_CTX_free(context) }
-        guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, handle) == 1 else {
+        guard unsafe EVP_DigestSignInit(context, nil, digest.method, nil, handle) == 1 else {
             throw .failed(ErrorQueue.drain("signing"))
         }
         var byteCount = Int(unsafe EVP_PKEY_get_size(handle))

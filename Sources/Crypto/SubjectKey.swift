@@ -26,7 +26,7 @@ public enum SubjectKey: Sendable {
     }
 
     /// The SubjectPublicKeyInfo (RFC 5480 section 2) in DER.
-    func publicKeyInfo() throws(CryptoError) -> [UInt8] {
+    package func publicKeyInfo() throws(CryptoError) -> [UInt8] {
         if case .other(let info) = self { return info }
         let ecPublicKey: [UInt8] = [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]
         let identifiers = ecPublicKey + curve.objectIdentifier

@@ -2,6 +2,7 @@ import AppAttest
 import AppAttestTesting
 import Attestation
 import Crypto
+import DER
 import Foundation
 import GatewayTesting
 import Testing

@@ -1,6 +1,7 @@
 import AppAttestTesting
 import Bytes
 import Crypto
+import DER
 import Foundation
 import GatewayTesting
 

@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Crypto
+import DER
 
 /// What NIST PKITS 4.1 to 4.6 ask: signatures, dates, names, who may issue.
 extension PathRow {

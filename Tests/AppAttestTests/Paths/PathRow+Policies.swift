@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Crypto
+import DER
 
 /// What NIST PKITS 4.8 to 4.16 ask: policies, constraints on names, unknown extensions.
 extension PathRow {

@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Crypto
+import DER
 
 /// What x509-limbo asks of the profile of RFC 5280 and the encoding of a certificate.
 extension PathRow {

@@ -4,6 +4,7 @@ import Attestation
 import Bytes
 import CBOR
 import Crypto
+import DER
 
 /// A device and its authorities, from which each row makes its path.
 struct PathWorld: Sendable {

@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Crypto
+import DER
 
 /// A certificate written field by field, so that each can be wrong. `CertificateBuilder` leaves the
 /// encoding to OpenSSL, which writes neither version 1 with extensions nor a negative number.

@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Crypto
+import DER
 
 /// CMS SignedData (RFC 5652 section 5) written field by field.
 struct RawSignedData {

@@ -14,8 +14,24 @@ package enum DERWriter {
 
     package static func octetString(_ content: [UInt8]) -> [UInt8] { element(0x04, content) }
 
-    package static func integer(_ value: UInt8) -> [UInt8] {
-        element(0x02, value < 0x80 ? [value] : [0, value])
+    /// A BIT STRING of whole bytes.
+    package static func bitString(_ content: [UInt8]) -> [UInt8] { element(0x03, [0] + content) }
+
+    package static func boolean(_ value: Bool) -> [UInt8] { element(0x01, [value ? 0xFF : 0]) }
+
+    package static let null: [UInt8] = [0x05, 0x00]
+
+    /// An OBJECT IDENTIFIER by its contents.
+    package static func objectIdentifier(_ content: [UInt8]) -> [UInt8] { element(0x06, content) }
+
+    package static func utf8String(_ text: String) -> [UInt8] { element(0x0C, Array(text.utf8)) }
+
+    package static func integer(_ value: some BinaryInteger) -> [UInt8] {
+        element(0x02, number(Int64(value)))
+    }
+
+    package static func enumerated(_ value: some BinaryInteger) -> [UInt8] {
+        element(0x0A, number(Int64(value)))
     }
 
     /// A context-specific constructed element, with numbers above 30 in two bytes.
@@ -23,6 +39,15 @@ package enum DERWriter {
         guard number > 30 else { return element(0xA0 | UInt8(number), content) }
         let tag = [0xBF, 0x80 | UInt8(number >> 7 & 0x7F), UInt8(number & 0x7F)]
         return tag + length(content.count) + content
+    }
+
+    /// The shortest two's complement.
+    private static func number(_ value: Int64) -> [UInt8] {
+        var bytes = (0..<8).map { UInt8(truncatingIfNeeded: value >> Int64(56 - $0 * 8)) }
+        while bytes.count > 1, bytes[0] == (bytes[1] & 0x80 == 0 ? 0 : 0xFF) {
+            bytes.removeFirst()
+        }
+        return bytes
     }
 
     private static func length(_ count: Int) -> [UInt8] {

@@ -1,0 +1,113 @@
+public import AndroidAttestation
+import Bytes
+import Crypto
+
+/// A stand-in for Google and the makers of phones: a root, and below it the issuers of factory keys
+/// and of remotely provisioned ones.
+///
+/// A verifier that trusts ``root`` trusts every attestation that this simulator makes, so the root
+/// is for tests and demonstrations only.
+public final class SimulatedGoogle: Sendable {
+    /// The root, as a verifier trusts it.
+    public let root: AndroidRoot
+    /// The root's certificate in PEM.
+    public let rootPEM: [UInt8]
+
+    let rootKey: ECPrivateKey
+    let intermediateKey: ECPrivateKey
+    let serverKey: ECPrivateKey
+    /// The key that vouches for others, in the TEE and in the StrongBox of every phone.
+    let attestationKeys: [ECPrivateKey]
+    /// The serial numbers of the certificates of `attestationKeys`.
+    let attestationSerials: [[UInt8]]
+    let rootDER: [UInt8]
+
+    static let day: Int64 = 86_400
+
+    /// Makes all keys anew. `seconds` since 1970 is the approximate time of use: the root is valid
+    /// from five years before to ten years after.
+    public init(around seconds: Int64) throws(AndroidSimulationError) {
+        rootKey = try Self.key(.p384)
+        intermediateKey = try Self.key(.p384)
+        serverKey = try Self.key(.p256)
+        attestationKeys = [try Self.key(.p256), try Self.key(.p256)]
+        attestationSerials = [Self.serial(), Self.serial()]
+        let info = try Self.keyInfo(.ec(rootKey))
+        let writer = CertificateWriter(
+            serial: Self.serial(), issuer: Self.rootName, subject: Self.rootName,
+            notBefore: max(0, seconds - 1826 * Self.day), notAfter: seconds + 3652 * Self.day,
+            keyInfo: info, extensions: Self.issuerExtensions(isCA: true),
+            signing: .ecdsa(.sha384))
+        let der = try writer.der(signedBy: rootKey)
+        let made = try AndroidSimulationError.wrap { () throws(CryptoError) in
+            let certificate = try Certificate(der: der)
+            return (try AndroidRoot(certificate), try certificate.pem())
+        }
+        rootDER = der
+        (root, rootPEM) = made
+    }
+
+    // MARK: names
+
+    static let rootName = CertificateWriter.name([
+        (TestIdentifiers.commonName, "Simulated Key Attestation CA1"),
+        (TestIdentifiers.organization, "Simulated"),
+    ])
+    static let serverName = CertificateWriter.name([
+        (TestIdentifiers.commonName, "Simulated CA3"),
+        (TestIdentifiers.organization, "Simulated"),
+    ])
+
+    /// The name of the certificate below the root.
+    static func intermediateName(_ profile: PhoneProfile) -> [UInt8] {
+        guard profile.provisioning == .factory else {
+            return CertificateWriter.name([
+                (TestIdentifiers.commonName, "Simulated CA2"),
+                (TestIdentifiers.organization, "Simulated"),
+            ])
+        }
+        return CertificateWriter.name([
+            (TestIdentifiers.title, levelName(profile)),
+            (TestIdentifiers.serialNumber, "c6047571d8f0d17c"),
+        ])
+    }
+
+    /// The name of the certificate above the leaf, which names the place of its key.
+    static func attestationName(_ profile: PhoneProfile) -> [UInt8] {
+        let (type, number): ([UInt8], [UInt8]) =
+            profile.provisioning == .factory
+            ? (TestIdentifiers.title, TestIdentifiers.serialNumber)
+            : (TestIdentifiers.organization, TestIdentifiers.commonName)
+        return CertificateWriter.name([
+            (type, levelName(profile)), (number, "90e8da3cadfc7820"),
+        ])
+    }
+
+    private static func levelName(_ profile: PhoneProfile) -> String {
+        profile.securityLevel == .strongBox ? "StrongBox" : "TEE"
+    }
+
+    // MARK: parts
+
+    static func key(_ curve: ECPrivateKey.Curve) throws(AndroidSimulationError) -> ECPrivateKey {
+        try AndroidSimulationError.wrap { () throws(CryptoError) in try .generate(curve) }
+    }
+
+    static func keyInfo(_ key: SubjectKey) throws(AndroidSimulationError) -> [UInt8] {
+        try AndroidSimulationError.wrap { () throws(CryptoError) in try key.publicKeyInfo() }
+    }
+
+    /// A positive serial number of eight bytes.
+    static func serial() -> [UInt8] { [0x5A] + RandomBytes.bytes(7) }
+
+    static func issuerExtensions(isCA: Bool) -> [CertificateWriter.Extension] {
+        let constraints: [UInt8] = isCA ? [0x30, 0x03, 0x01, 0x01, 0xFF] : [0x30, 0x00]
+        return [
+            CertificateWriter.Extension(
+                oid: TestIdentifiers.basicConstraints, criticality: .critical, value: constraints),
+            CertificateWriter.Extension(
+                oid: TestIdentifiers.keyUsage, criticality: .critical,
+                value: [0x03, 0x02, 0x02, 0x04]),
+        ]
+    }
+}

@@ -1,0 +1,58 @@
+import AndroidAttestation
+public import Attestation
+public import Crypto
+
+/// One installation of an Android app with a key in the phone's Keystore. It attests and signs
+/// requests, correctly or with a chosen fault.
+public final class SimulatedPhone: Sendable {
+    public let profile: PhoneProfile
+    public let keyID: KeyID
+
+    let key: P256PrivateKey
+
+    public var publicKey: P256PublicKey { key.publicKey }
+
+    /// `key`: nil for a new one.
+    public init(
+        _ profile: PhoneProfile, key: P256PrivateKey? = nil
+    ) throws(AndroidSimulationError) {
+        self.profile = profile
+        if let key {
+            self.key = key
+        } else {
+            self.key = try AndroidSimulationError.wrap { () throws(CryptoError) in
+                try .generate()
+            }
+        }
+        keyID = KeyID(of: self.key.publicKey)
+    }
+
+    /// The signature of a request: ECDSA with SHA-256 over the client data's bytes, in DER.
+    public func sign(clientData: [UInt8]) throws(AndroidSimulationError) -> [UInt8] {
+        try AndroidSimulationError.wrap { () throws(CryptoError) in try key.sign(clientData) }
+    }
+
+    /// The certificates of the phone's key in DER, leaf first, made at `seconds` since 1970.
+    ///
+    /// - `challenge`: what the app passes to `setAttestationChallenge`, at most 128 bytes.
+    /// - `fault`: the fault of the attestation.
+    public func attestation(
+        challenge: [UInt8], by google: SimulatedGoogle, at seconds: Int64,
+        fault: AndroidFault? = nil
+    ) throws(AndroidSimulationError) -> [[UInt8]] {
+        try attestation(
+            challenge: challenge, by: google, at: seconds, certifying: .p256(publicKey),
+            fault: fault)
+    }
+
+    /// The certificates of `leafKey` instead of the phone's key.
+    package func attestation(
+        challenge: [UInt8], by google: SimulatedGoogle, at seconds: Int64,
+        certifying leafKey: SubjectKey, fault: AndroidFault? = nil
+    ) throws(AndroidSimulationError) -> [[UInt8]] {
+        var minting = ChainMinting(
+            phone: self, google: google, challenge: challenge, seconds: seconds,
+            leafKey: leafKey, fault: fault)
+        return try minting.chain()
+    }
+}
