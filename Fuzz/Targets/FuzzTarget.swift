@@ -58,7 +58,7 @@ public struct FuzzTarget: Sendable {
         requestHead, responseHead, chunkedBody, http2, http2Client, proxyHeader, forwarded,
         targetPath, settings, cbor, attestation, clientData, jsonMembers, jsonQuestion,
         envoyCheck, envoyProcessing, base64, failureReport, keySet, foreignToken, gatewayToken,
-        signature,
+        signature, androidChain, keyDescription, revocationList,
     ]
 
     /// One of ``all``, ``canary`` or ``glutton``.

@@ -45,6 +45,15 @@ public final class SimulatedPhone: Sendable {
             fault: fault)
     }
 
+    /// The extension that describes the phone's key, alone.
+    public func keyDescription(
+        challenge: [UInt8], at seconds: Int64, fault: AndroidFault? = nil
+    ) -> [UInt8] {
+        KeyDescriptionWriter(
+            profile: profile, challenge: challenge, fault: fault, seconds: seconds
+        ).value
+    }
+
     /// The certificates of `leafKey` instead of the phone's key.
     package func attestation(
         challenge: [UInt8], by google: SimulatedGoogle, at seconds: Int64,

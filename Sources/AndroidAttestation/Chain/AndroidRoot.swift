@@ -9,7 +9,6 @@ public struct AndroidRoot: Sendable, Hashable {
     /// SHA-256 of the SubjectPublicKeyInfo in DER.
     public let keyDigest: Bytes32
     let keyInfo: [UInt8]
-    let key: SubjectPublicKey
     let verifier: TokenKey
 
     /// The key of `certificate`, whose other fields do not matter. Throws if the key is neither RSA
@@ -22,7 +21,6 @@ public struct AndroidRoot: Sendable, Hashable {
             throw .malformed("root of key attestation: neither RSA from 2048 bits, P-256 nor P-384")
         }
         keyInfo = read.keyInfo
-        key = read.key
         self.verifier = verifier
         keyDigest = SHA256.hash(read.keyInfo)
     }
