@@ -236,7 +236,7 @@ let package = Package(
             "AndroidAttestationTests",
             [
                 "AndroidAttestation", "AndroidAttestationTesting", "Attestation", "Bytes", "Crypto",
-                "DER", "JSON",
+                "DER", "GatewayTesting", "JSON",
             ]),
         tests("ProtobufTests", ["Protobuf"]),
         tests("QuestionsTests", ["Questions", "HTTP", "Protobuf"]),

@@ -53,7 +53,7 @@ extension FuzzTarget {
             strict, description.hasAscendingTags ? description : nil, "another strict reading")
     }
 
-    /// A list of revoked certificates. Each of its serial numbers is found again, in both spellings.
+    /// A list of revoked certificates. Each of its serial numbers is found again.
     static let revocationList = FuzzTarget("revocation-list") { input in
         guard let list = try? RevocationList(parsing: input.span) else { return }
         try FuzzFinding.require(
