@@ -113,7 +113,8 @@ let package = Package(
         library(
             "Settings",
             [
-                "AppAttest", "Attestation", "AppleServices", "Bytes", "Crypto", "GatewayTokens",
+                "AndroidAttestation", "AppAttest", "Attestation", "AppleServices", "Bytes",
+                "Crypto", "GatewayTokens",
                 "HTTP", "HTTP2",
                 "HTTPSClient", "JWT", "Policy", "TLS", "YAML",
             ]),
@@ -135,10 +136,9 @@ let package = Package(
         library(
             "Gateway",
             [
-                "Administration", "AppAttest", "Attestation", "AppleServices", "Background",
-                "Bytes", "Crypto",
-                "EventLoop",
-                "GatewayTokens", "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
+                "Administration", "AndroidAttestation", "AppAttest", "AppleServices",
+                "Attestation", "Background", "Bytes", "Crypto", "EventLoop", "GatewayTokens",
+                "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
                 "KeyStore", "OTLP", "Policy", "ProxyProtocol", "Questions", "Settings", "TLS",
                 "Telemetry",
             ], resources: statusPage),
@@ -147,7 +147,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "Administration", "AndroidAttestation", "AppAttest", "Attestation", "AppleServices", "Background",
+                "Administration", "AndroidAttestation", "AppAttest", "Attestation", "AppleServices",
+                "Background",
                 "Bytes", "Crypto",
                 "EventLoop", "Gateway", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore",
                 "Policy", "Postgres", "PostgresKeyStore", "Redis", "RedisKeyStore",
@@ -255,7 +256,8 @@ let package = Package(
         tests(
             "JudgementTests",
             [
-                "Judgement", "AppAttest", "Attestation", "CBOR", "GatewayTokens", "HTTP", "JWT",
+                "Judgement", "AndroidAttestation", "AppAttest", "Attestation", "CBOR",
+                "GatewayTokens", "HTTP", "JWT",
                 "KeyStore",
                 "Policy",
             ]),
@@ -283,7 +285,8 @@ let package = Package(
         tests(
             "GatewayTests",
             [
-                "Gateway", "Background", "GatewayTesting", "AppAttest", "Attestation",
+                "Gateway", "AndroidAttestation", "AndroidAttestationTesting", "Background",
+                "GatewayTesting", "AppAttest", "Attestation",
                 "AppAttestTesting", "Bytes",
                 "Crypto", "EventLoop", "GatewayTokens", "HTTP", "JSON", "JWT", "Judgement",
                 "KeyStore", "Policy", "Settings", "TLS", "Telemetry",

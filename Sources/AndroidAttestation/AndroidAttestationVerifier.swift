@@ -28,7 +28,8 @@ public struct AndroidAttestationVerifier: Sendable {
 
     /// Verifies a chain of certificates in DER, leaf first.
     ///
-    /// - `challenge`: the challenge as the app got it. If it has more than 128 bytes, the phone must
+    /// - `challenge`: the challenge as the app got it. If it has more than 128 bytes, the phone
+    ///   must
     ///   attest its SHA-256.
     /// - `keyID`: the key id that the client names.
     /// - `revocations`: the list in force; nil looks up nothing.

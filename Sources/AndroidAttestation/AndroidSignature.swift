@@ -1,8 +1,8 @@
 public import Bytes
 public import Crypto
 
-/// The signature of a request by an Android key: ECDSA with SHA-256 over the client data's bytes, in
-/// DER.
+/// The signature of a request by an Android key: ECDSA with SHA-256 over the client data's bytes,
+/// in DER.
 ///
 /// There is no authenticator data, no nonce and no counter: a challenge that is spent once is what
 /// stops a replay.

@@ -16,6 +16,10 @@ public struct SessionToken: Hashable, Sendable {
     public var expiresAt: Int64
     /// `aud`: names of routes.
     public var audience: [String]
+    /// `plt`: the platform; left out for Apple's.
+    public var platform = PlatformName.apple
+    /// `lvl`: the place of the key, if the platform tells.
+    public var securityLevel: SecurityLevel?
     /// `ver`: the bundle version, if the key reported it (``AttestationExtensions``).
     public var bundleVersion: String?
     /// `cat`: the validation category, likewise.

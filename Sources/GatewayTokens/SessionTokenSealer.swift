@@ -36,6 +36,8 @@ public struct SessionTokenSealer: Sendable {
         writer.endObject()
         writer.member("app", string: session.appID)
         writer.member("env", string: session.environment.rawValue)
+        if session.platform != .apple { writer.member("plt", string: session.platform.text) }
+        if let level = session.securityLevel { writer.member("lvl", string: level.rawValue) }
         if let version = session.bundleVersion { writer.member("ver", string: version) }
         if let category = session.validationCategory { writer.member("cat", int: Int64(category)) }
         if let binding = session.binding {
@@ -58,6 +60,8 @@ public struct SessionTokenSealer: Sendable {
         var session = SessionToken(
             keyID: keyID, appID: appID, environment: environment, issuedAt: issuedAt,
             expiresAt: expiresAt, audience: claims.strings(inArray: "aud"))
+        if let platform = claims.text("plt") { session.platform = PlatformName(platform) }
+        session.securityLevel = claims.text("lvl").flatMap(SecurityLevel.init(rawValue:))
         session.bundleVersion = claims.text("ver")
         session.validationCategory = claims.integer("cat").flatMap { UInt32(exactly: $0) }
         if claims.has("bnd") {

@@ -21,7 +21,7 @@ extension Refusal {
             switch failure.kind {
             case .environmentNotAllowed: return "environment_not_allowed"
             case .appMismatch: return "app_mismatch"
-            case .malformed, .deviceRefused, .other: return nil
+            case .malformed, .deviceRefused, .unavailable, .other: return nil
             }
         default: return nil
         }

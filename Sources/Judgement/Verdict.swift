@@ -27,6 +27,7 @@ package struct Verdict: ~Copyable {
     package struct Sender {
         package var keyID: KeyID?
         package var appID: String?
+        package var platform: PlatformName?
         /// The name and the ID of a developer's token.
         package var developer: (name: String, id: String)?
         /// The issuer of the token that it brings, even if the token is invalid.
@@ -70,16 +71,21 @@ package struct IdentityFacts: Hashable, Sendable {
     package let keyID: KeyID
     package let appID: String
     package let environment: AttestEnvironment
+    package let platform: PlatformName
+    package let securityLevel: SecurityLevel?
     package let riskMetric: UInt32?
     package let bundleVersion: String?
     package let validationCategory: UInt32?
     package init(
-        keyID: KeyID, appID: String, environment: AttestEnvironment, riskMetric: UInt32? = nil,
-        bundleVersion: String? = nil, validationCategory: UInt32? = nil
+        keyID: KeyID, appID: String, environment: AttestEnvironment,
+        platform: PlatformName = .apple, securityLevel: SecurityLevel? = nil,
+        riskMetric: UInt32? = nil, bundleVersion: String? = nil, validationCategory: UInt32? = nil
     ) {
         self.keyID = keyID
         self.appID = appID
         self.environment = environment
+        self.platform = platform
+        self.securityLevel = securityLevel
         self.riskMetric = riskMetric
         self.bundleVersion = bundleVersion
         self.validationCategory = validationCategory

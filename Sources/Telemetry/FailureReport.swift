@@ -37,6 +37,10 @@ public struct FailureReport: Sendable, Equatable {
         /// The gateway has refused, or another server has answered in its place.
         case refused, unexpectedAnswer
         case keychain
+        /// Android's Keystore: its exceptions, and what the app finds of the key. `keyStore` stands
+        /// for `keyStore` and any number, that of a `KeyStoreException`.
+        case keyStore, keyPermanentlyInvalidated, strongBoxUnavailable, keyMissing, softwareKey
+        case noChain, unrecoverableKey, storage
         /// Any other word.
         case other
         /// The word for a report that cannot be read.
@@ -134,7 +138,7 @@ public struct FailureReport: Sendable, Equatable {
         }
         self.init(
             phase: Self.known(Activity(rawValue: String(decoding: phase, as: UTF8.self))),
-            code: Self.known(Code(rawValue: String(decoding: code, as: UTF8.self))))
+            code: Self.known(Code(word: String(decoding: code, as: UTF8.self))))
         if let text = value("os") {
             system = System(text.span).map { .value($0) } ?? .malformed
         }
@@ -225,4 +229,13 @@ public struct FailureReport: Sendable, Equatable {
     /// The longest word. An App ID has 10 bytes, a period and a bundle identifier of up to 155;
     /// those in use are far shorter.
     private static let wordByteCountMax = 128
+}
+
+extension FailureReport.Code {
+    /// The code that `word` names; nil for an unknown word.
+    fileprivate init?(word: String) {
+        let number = word.hasPrefix("keyStore") ? word.dropFirst("keyStore".count) : ""
+        let isNumbered = !number.isEmpty && number.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        self.init(rawValue: isNumbered ? Self.keyStore.rawValue : word)
+    }
 }

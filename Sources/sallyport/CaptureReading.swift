@@ -1,3 +1,4 @@
+import AndroidAttestation
 import AppAttest
 import Attestation
 import Bytes
@@ -101,8 +102,14 @@ private struct CapturedObject {
     private var attestations: [Explanation] {
         guard let body = bytes("request_body"),
             let document = try? JSONValue.parse(
-                body.span, byteCountMax: body.count, depthMax: 8),
-            let attestation = document["attestation"]?.stringValue,
+                body.span, byteCountMax: body.count, depthMax: 8)
+        else { return [] }
+        if document["platform"]?.stringValue == PlatformName.android.text {
+            return CapturedChain(
+                document: document, seconds: start.seconds, settings: settings
+            ).explanations
+        }
+        guard let attestation = document["attestation"]?.stringValue,
             let challenge = document["challenge"]?.stringValue
         else { return [] }
         let object = ExplainInput.object(Array(attestation.utf8))
@@ -119,7 +126,7 @@ private struct CapturedObject {
     }
 
     private var assertions: [Explanation] {
-        guard let assertion = bytes("assertion") else { return [] }
+        guard let assertion = bytes("assertion"), !isOfAndroid else { return [] }
         var expected = start
         expected.appID = members["app"]?.stringValue
         expected.publicKey = bytes("public_key").flatMap { P256PublicKey(x963: $0.span) }
@@ -132,10 +139,15 @@ private struct CapturedObject {
         return [Explanation.assertion(ExplainInput.object(assertion), expecting: expected)]
     }
 
+    /// True if the key's app is one for Android, whose evidence is a bare signature.
+    private var isOfAndroid: Bool {
+        settings.apps.contains { $0.id == members["app"]?.stringValue && $0.platform == .android }
+    }
+
     /// The expectations for every app, with Apple's roots and with those of the configuration.
     private var expectations: [Expectations] {
         let extra = settings.trust.extraRoots.compactMap { try? Certificate(der: $0) }
-        return settings.apps.flatMap { app in
+        return settings.apps.filter { $0.platform == .apple }.flatMap { app in
             (extra.isEmpty ? [[]] : [[], extra]).map { roots in
                 var expected = start
                 expected.appID = app.id

@@ -42,7 +42,7 @@ enum DoctorCommand {
         }
         addresses(settings, report)
         descriptors(settings, report)
-        if !settings.trust.extraRoots.isEmpty {
+        if settings.trust.hasExtraRoots {
             report.tell(
                 .warning, "trust.extra_roots",
                 "keys under these roots pass for Apple's; for tests only")

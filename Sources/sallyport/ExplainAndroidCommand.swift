@@ -1,8 +1,8 @@
 import AndroidAttestation
 import Bytes
 
-/// `sallyport explain android-attestation`: shows the chain of an Android key and the checks that it
-/// passes, offline.
+/// `sallyport explain android-attestation`: shows the chain of an Android key and the checks that
+/// it passes, offline.
 enum ExplainAndroidCommand {
     static let kind = "android-attestation"
     static let options = [

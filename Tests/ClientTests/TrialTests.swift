@@ -175,7 +175,9 @@ struct TrialTests {
             "phase=\"request\",code=\"connectionLost\"",
         ].map { "sallyport_client_failures_total{\($0),os=\"27.1\"} 1" }
         #expect(told.map(String.init).sorted() == (isTold ? expected : []))
-        let app = "{app=\"\(GatewayConfiguration.appID)\",version=\"unknown\",code=\"invalidKey\"}"
+        let app =
+            "{app=\"\(GatewayConfiguration.appID)\",platform=\"apple\",version=\"unknown\","
+            + "code=\"invalidKey\"}"
         #expect(page.contains(app) == isTold)
     }
 

@@ -75,10 +75,10 @@ struct AppTests {
             gateway.outcomes(of: "watched") == ["observed distribution_not_allowed": 1])
         let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
         for line in [
-            #"{app="\#(Self.bank)",version="unknown",bucket="verified"} 2"#,
-            #"{app="\#(Self.bank)",version="unknown",bucket="invalid"} 1"#,
-            #"{app="\#(Self.game)",version="unknown",bucket="verified"} 1"#,
-            #"{app="\#(Self.game)",version="unknown",bucket="invalid"} 3"#,
+            #"{app="\#(Self.bank)",platform="apple",version="unknown",bucket="verified"} 2"#,
+            #"{app="\#(Self.bank)",platform="apple",version="unknown",bucket="invalid"} 1"#,
+            #"{app="\#(Self.game)",platform="apple",version="unknown",bucket="verified"} 1"#,
+            #"{app="\#(Self.game)",platform="apple",version="unknown",bucket="invalid"} 3"#,
         ] { #expect(page.contains("\nsallyport_app_requests_total\(line)\n"), "\(line)") }
         let lines = try gateway.logLines()
         let refused = lines.filter { $0.contains(#""path":"/bank/pay","#) }.last

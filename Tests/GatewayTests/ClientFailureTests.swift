@@ -29,7 +29,8 @@ struct ClientFailureTests {
 
     private func version(_ app: String, _ version: String, _ code: String, _ count: Int) -> String {
         "\nsallyport_app_client_failures_total"
-            + "{app=\"\(app)\",version=\"\(version)\",code=\"\(code)\"} \(count)\n"
+            + "{app=\"\(app)\",platform=\"\(app.hasPrefix("ABCDE12345.") ? "apple" : "")\""
+            + ",version=\"\(version)\",code=\"\(code)\"} \(count)\n"
     }
 
     @Test("come with any request, which goes on without the header as if it had none")

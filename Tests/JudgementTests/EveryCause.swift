@@ -1,3 +1,4 @@
+import AndroidAttestation
 import AppAttest
 import Attestation
 import CBOR
@@ -21,6 +22,13 @@ enum EveryCause {
             + chain(from: ReceiptFailure.malformed("x"), next).map {
                 (.ok, .enrolmentFlawed(PlatformFailure($0)))
             }
+            + AndroidAttestationFailure.allCodes.map {
+                (
+                    .attestationInvalid,
+                    .enrolmentFailed(PlatformFailure(.other, code: $0, description: $0))
+                )
+            }
+            + [(.storeUnavailable, .enrolmentFailed(AndroidPlatform.revocationsMissing))]
             + SessionTokenFailure.allCases.map { (.tokenInvalid, .tokenFailed($0)) }
             + TokenFailure.allCases.map {
                 ($0 == .keysMissing ? .storeUnavailable : .tokenInvalid, .proofFailed($0))

@@ -64,7 +64,7 @@ struct InstructionTests {
             "$s7Gateway9ForwarderV13leaseUpstream", plain: 14_208, assertion: 14_208,
             token: 14_208),
         "send, and wait": Stage(
-            "$s7Gateway9ForwarderV13relayResponse", plain: 10_276, assertion: 10_319,
+            "$s7Gateway9ForwarderV13relayResponse", plain: 10_340, assertion: 10_319,
             token: 10_293),
         "read the answer's head": Stage(
             "$s4HTTP12ResponseHeadV5parse", plain: 20_639, assertion: 20_639, token: 20_639),
@@ -72,8 +72,8 @@ struct InstructionTests {
             "$s7Gateway9ForwarderV16upstreamSentHead", plain: 25_515, assertion: 64_942,
             token: 65_604),
         "record the access": Stage(
-            "$s7Gateway8RecorderV12recordAccess", plain: 131_981, assertion: 173_378,
-            token: 170_111),
+            "$s7Gateway8RecorderV12recordAccess", plain: 131_981, assertion: 173_800,
+            token: 170_800),
         "end the exchange": Stage(
             "$s7Gateway8ExchangeC5reset", plain: 12_357, assertion: 15_246, token: 15_129),
         "all of the program": Stage(nil, plain: 201_299, assertion: 572_690, token: 319_922),

@@ -118,7 +118,7 @@ struct MetricsTests {
         let keys = try gateway.poll { _ in
             try gateway.metric(
                 "sallyport_registry_keys{app=\"\(GatewayConfiguration.appID)\","
-                    + #"environment="production",status="active"}"#)
+                    + #"platform="apple",environment="production",status="active"}"#)
         }
         #expect(keys == 1)
     }
@@ -143,7 +143,7 @@ struct MetricsTests {
         let page = try gateway.admin("/metrics").bodyText
         let samples = page.split(separator: "\n")
             .filter { $0.hasPrefix("sallyport_app_requests_total{") }
-            .map { $0.drop { $0 != "," } }
+            .map { $0.drop { $0 != "," }.replacing(#",platform="apple""#, with: "") }
         #expect(
             samples == [
                 #",version="5",bucket="verified"} 1"#, #",version="5",bucket="replayed"} 2"#,

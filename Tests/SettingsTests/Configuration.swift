@@ -148,7 +148,7 @@ struct Configuration {
           in_flight_max: 3
           token_memory: 2h
           bits: { bit0: first, bit1: first_other }
-        trust: { extra_roots: [/root.pem], clock_skew: 0s }
+        trust: { extra_roots: [/root.pem], clock_skew: 0s, android: { extra_roots: [/root.pem] } }
         proofs:
           first:
             preset: firebase_app_check

@@ -12,7 +12,7 @@ private struct Scrapes {
 
     mutating func take(_ fleet: Fleet) {
         var page = MetricFamilies()
-        MetricsPage.writeFailures(fleet.failures.counts, &page)
+        MetricsPage.writeFailures(fleet.failures.counts, platform: { _ in "apple" }, &page)
         for family in page.all {
             for sample in family.samples {
                 guard case .unsigned(let value) = sample.value else { continue }

@@ -32,7 +32,8 @@ struct LayerTests {
         "Administration": ["Background"],
         "Gateway": ["Administration", "Background"],
         "Settings": [
-            "AppAttest", "Attestation", "AppleServices", "GatewayTokens", "JWT", "Policy",
+            "AndroidAttestation", "AppAttest", "Attestation", "AppleServices", "GatewayTokens",
+            "JWT", "Policy",
         ],
     ]
 

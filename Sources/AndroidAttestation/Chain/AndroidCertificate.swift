@@ -4,8 +4,8 @@ import DER
 /// One certificate of a chain, read by the rules of key attestation and not trusted.
 ///
 /// OpenSSL's reader refuses leaves that real phones write: with a distribution point that cannot be
-/// read, a TRUE of 0x01, or parameters of ECDSA. So the structure is read here, strictly in all that
-/// a decision rests on, and names are kept as bytes.
+/// read, a TRUE of 0x01, or parameters of ECDSA. So the structure is read here, strictly in all
+/// that a decision rests on, and names are kept as bytes.
 struct AndroidCertificate: Sendable {
     struct Extension: Sendable {
         /// The contents of the OBJECT IDENTIFIER.

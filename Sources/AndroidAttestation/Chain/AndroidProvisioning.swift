@@ -5,8 +5,9 @@ public import CBOR
 public enum AndroidProvisioning: Hashable, Sendable {
     /// The maker put it into a batch of up to 100,000 phones.
     case factory
-    /// Google's server certified it for this phone, for some days. The number of certificates issued
-    /// to the phone in 30 days is nil if the server did not state it, as it did not until 2023.
+    /// Google's server certified it for this phone, for some days. The number of certificates
+    /// issued to the phone in 30 days is nil if the server did not state it, as it did not until
+    /// 2023.
     case remote(certificatesIssued: UInt64?)
 
     /// The word for logs and answers: `factory` or `remote`.

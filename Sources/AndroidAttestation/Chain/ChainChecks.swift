@@ -32,8 +32,8 @@ enum ChainChecks {
         }
     }
 
-    /// The leaf, and no certificate above it, describes a key. Otherwise the holder of a genuine key
-    /// could sign a certificate with a description of his own.
+    /// The leaf, and no certificate above it, describes a key. Otherwise the holder of a genuine
+    /// key could sign a certificate with a description of his own.
     static func extensions(
         of chain: AndroidChain
     ) throws(AndroidAttestationFailure) -> [UInt8] {
@@ -91,8 +91,8 @@ enum ChainChecks {
 
     /// The issuers between leaf and root are valid by their provisioning's rules.
     ///
-    /// A factory certificate counts for as long as its phone lives, because it cannot be replaced; a
-    /// remotely provisioned one lives for days. The leaf's times are the phone's invention, and a
+    /// A factory certificate counts for as long as its phone lives, because it cannot be replaced;
+    /// a remotely provisioned one lives for days. The leaf's times are the phone's invention, and a
     /// root is trusted for its key.
     static func validity(
         of chain: AndroidChain, _ provisioning: AndroidProvisioning, at seconds: Int64,

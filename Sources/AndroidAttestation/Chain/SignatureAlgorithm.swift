@@ -8,8 +8,8 @@ enum SignatureAlgorithm: Hashable, Sendable {
     case ecdsaSHA256
     case ecdsaSHA384
 
-    /// Reads the contents of an AlgorithmIdentifier. Nil for any other algorithm. The parameters may
-    /// be absent or NULL: RFC 5758 wants none with ECDSA, and some makers write NULL.
+    /// Reads the contents of an AlgorithmIdentifier. Nil for any other algorithm. The parameters
+    /// may be absent or NULL: RFC 5758 wants none with ECDSA, and some makers write NULL.
     init?(_ identifier: Span<UInt8>) {
         var reader = DERReader(identifier)
         guard let oid = reader.read(.objectIdentifier) else { return nil }

@@ -24,8 +24,8 @@ enum SubjectPublicKey: Hashable, Sendable {
         return P256PublicKey(x: x, y: y)
     }
 
-    /// The key as OpenSSL checks signatures with it; nil if it may not issue certificates: RSA below
-    /// 2048 bits, a point that is not on its curve, any other kind.
+    /// The key as OpenSSL checks signatures with it; nil if it may not issue certificates: RSA
+    /// below 2048 bits, a point that is not on its curve, any other kind.
     func issuerKey() -> TokenKey? {
         switch self {
         case .rsa(let modulus, let exponent):

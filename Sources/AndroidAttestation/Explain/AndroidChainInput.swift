@@ -33,8 +33,8 @@ public enum AndroidChainInput {
         return chain
     }
 
-    /// The contents of the blocks of certificates. They are not parsed, because OpenSSL refuses some
-    /// that phones write.
+    /// The contents of the blocks of certificates. They are not parsed, because OpenSSL refuses
+    /// some that phones write.
     private static func pem(_ file: [UInt8]) -> [[UInt8]]? {
         var chain: [[UInt8]] = []
         var block: [UInt8]?

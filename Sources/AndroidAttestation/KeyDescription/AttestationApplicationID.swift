@@ -3,8 +3,8 @@ import DER
 
 /// The apps that own a key, as the phone's system states them.
 ///
-/// Several packages can share one user id; then all of them are named. The system writes this, so it
-/// is worth as much as the verified boot state.
+/// Several packages can share one user id; then all of them are named. The system writes this, so
+/// it is worth as much as the verified boot state.
 public struct AttestationApplicationID: Hashable, Sendable {
     public struct Package: Hashable, Sendable {
         public let name: String

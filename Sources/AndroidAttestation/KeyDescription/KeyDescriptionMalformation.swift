@@ -6,7 +6,8 @@ public enum KeyDescriptionMalformation: Error, Hashable, Sendable, CustomStringC
     case authorization(tag: UInt32)
     /// The authorization with this tag occurs twice in one list.
     case duplicate(tag: UInt32)
-    /// The tags of a list do not ascend. Keystores write them in order, forgers' tools often do not.
+    /// The tags of a list do not ascend. Keystores write them in order, forgers' tools often do
+    /// not.
     case tagOrder
     /// There are bytes behind the description, or elements behind its last one.
     case trailingBytes

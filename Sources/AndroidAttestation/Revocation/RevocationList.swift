@@ -6,8 +6,8 @@ public import JSON
 ///
 /// `{"entries": {"<serial>": {"status": "REVOKED" | "SUSPENDED", ...}}}`, with serial numbers in
 /// hexadecimal without leading zeros, and older ones in decimal. An entry of decimal digits alone
-/// counts for both readings, because nothing tells which one is meant. A reading takes 33 bytes of a
-/// hash table, and a look-up takes one probe.
+/// counts for both readings, because nothing tells which one is meant. A reading takes 33 bytes of
+/// a hash table, and a look-up takes one probe.
 public struct RevocationList: Sendable {
     /// The statuses that refuse a certificate.
     public enum Status: String, Hashable, Sendable, CaseIterable {
@@ -15,8 +15,8 @@ public struct RevocationList: Sendable {
         case suspended = "SUSPENDED"
     }
 
-    /// The longest list. The one of April 2026 has 126 KB; a list of 32 times that size, with 50,000
-    /// entries, takes 40 MB while it is parsed.
+    /// The longest list. The one of April 2026 has 126 KB; a list of 32 times that size, with
+    /// 50,000 entries, takes 40 MB while it is parsed.
     public static let byteCountMax = 4 * 1024 * 1024
     /// The most entries. The list of April 2026 has 1,648.
     public static let entryCountMax = 65_536

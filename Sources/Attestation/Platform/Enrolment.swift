@@ -40,6 +40,9 @@ public struct VerifiedEnrolment: Sendable {
     public var validationCategory: UInt32?
     /// Evidence that is renewed later; nil if the platform has none.
     public var receipt: Receipt?
+    /// The serial numbers of the certificates that vouch for the key, in lower-case hexadecimal
+    /// without leading zeros; empty if none of them can be withdrawn.
+    public var certificates: [String] = []
     /// Facts for the log.
     public var details: [EnrolmentDetail] = []
     /// A fault in a part of the evidence that enrolment does not depend on. It is logged.

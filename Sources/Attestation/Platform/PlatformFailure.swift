@@ -12,6 +12,8 @@ public struct PlatformFailure: Error, Hashable, Sendable, CustomStringConvertibl
         case environmentNotAllowed
         /// Another key of the same device would be refused as well.
         case deviceRefused
+        /// The platform cannot judge at the moment. The client is asked to come later.
+        case unavailable
         case other
     }
 

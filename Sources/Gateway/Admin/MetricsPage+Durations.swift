@@ -58,14 +58,15 @@ extension MetricsPage {
         page.sample([], library.isTrusted ? UInt64(1) : 0)
     }
 
-    static func writeKeys(_ hub: Hub, _ page: inout MetricFamilies) {
+    static func writeKeys(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_registry_keys", .gauge,
             help: "Keys in the registry when they were counted last; absent until then.")
         for keys in hub.keyTally.withLock({ $0 })?.counts ?? [] {
             page.sample(
                 [
-                    ("app", keys.appID), ("environment", keys.environment.rawValue),
+                    ("app", keys.appID), ("platform", site.platform(ofApp: keys.appID)),
+                    ("environment", keys.environment.rawValue),
                     ("status", keys.status.rawValue),
                 ], UInt64(max(0, keys.count)))
         }

@@ -1,7 +1,9 @@
 import Telemetry
 
 extension MetricsPage {
-    static func writeFailures(_ counts: ClientFailures.Counts, _ page: inout MetricFamilies) {
+    static func writeFailures(
+        _ counts: ClientFailures.Counts, platform: (String) -> String, _ page: inout MetricFamilies
+    ) {
         page.family(
             "sallyport_client_failures_total", .counter,
             help: "Failures that apps report of their side, by what they were about to do, what "
@@ -19,7 +21,8 @@ extension MetricsPage {
         for (name, count) in FailureList.sorted(counts.versions) {
             page.sample(
                 [
-                    ("app", name.app), ("version", name.version), ("code", name.code.rawValue),
+                    ("app", name.app), ("platform", platform(name.app)),
+                    ("version", name.version), ("code", name.code.rawValue),
                 ], count)
         }
         page.family(

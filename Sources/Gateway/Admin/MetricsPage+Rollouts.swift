@@ -23,7 +23,7 @@ extension MetricsPage {
         }
     }
 
-    static func writeApps(_ hub: Hub, _ page: inout MetricFamilies) {
+    static func writeApps(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_app_requests_total", .counter,
             help: "Requests to routes that require a proof, by the app that they claim to be "
@@ -38,7 +38,8 @@ extension MetricsPage {
                     guard count > 0 else { continue }
                     page.sample(
                         [
-                            ("app", id), ("version", row.version),
+                            ("app", id), ("platform", site.platform(ofApp: id)),
+                            ("version", row.version),
                             ("bucket", bucket.name.description),
                         ], count)
                 }

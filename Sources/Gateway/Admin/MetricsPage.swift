@@ -20,13 +20,14 @@ enum MetricsPage {
         var page = MetricFamilies()
         writeRoutes(hub, &page)
         writeBuckets(hub, &page)
-        writeApps(hub, &page)
-        writeFailures(hub.clientFailures.counts, &page)
+        writeApps(hub, site, &page)
+        writeFailures(
+            hub.clientFailures.counts, platform: { site.platform(ofApp: $0) }, &page)
         writeRollouts(site, &page)
         writeWorkers(hub, &page)
         writeServers(hub, &page)
         writeDurations(hub, &page)
-        writeKeys(hub, &page)
+        writeKeys(hub, site, &page)
         writeHandshakes(hub, &page)
         writeCertificates(site, &page)
         writeSignals(hub, site, &page)
@@ -212,7 +213,10 @@ enum MetricsPage {
         page.family(
             "sallyport_trust_extra_roots", .gauge,
             help: "Roots trusted in addition to Apple's: must be 0 in production.")
-        page.sample([], UInt64(site.settings.trust.extraRoots.count))
+        page.sample(
+            [],
+            UInt64(
+                site.settings.trust.extraRoots.count + site.settings.trust.androidRoots.count))
         page.family(
             "sallyport_developer_token_routes", .gauge,
             help: "Routes that accept developer tokens: must be 0 in production.")

@@ -249,7 +249,7 @@ struct StatusInspection {
                     "Correct the setting or the file and restart the gateway, or set crypto.batch: "
                         + "off; sallyport doctor tries the library."))
         }
-        if !site.settings.trust.extraRoots.isEmpty {
+        if site.settings.trust.hasExtraRoots {
             found.append(
                 StatusProblem(
                     .warning, .extraRoots,

@@ -247,7 +247,7 @@ public final class Gateway {
                 + String(counting: listenerCount, "listener")
                 + (site.settings.admin == nil ? "" : ", admin listener"))
         announceSignatures()
-        if !site.settings.trust.extraRoots.isEmpty {
+        if site.settings.trust.hasExtraRoots {
             control.log.event(
                 level: "warning", "extra_roots",
                 "trust.extra_roots is set: keys that these roots vouch for are accepted as if "

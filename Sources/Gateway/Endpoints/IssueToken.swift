@@ -92,6 +92,8 @@ extension EndpointDesk {
         var session = SessionToken(
             keyID: keyID, appID: app.id, environment: key.environment, issuedAt: now,
             expiresAt: now + life, audience: state.tokenAudience)
+        session.platform = app.platform
+        session.securityLevel = key.securityLevel
         session.bundleVersion = judge.bundleVersion
         session.validationCategory = judge.validationCategory
         session.binding = prover.boundValueHash()

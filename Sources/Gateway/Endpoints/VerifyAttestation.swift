@@ -152,6 +152,9 @@ extension EndpointDesk {
         do throws(PlatformFailure) {
             return try platform.verify(request, at: worker.wallMilliseconds / 1000)
         } catch {
+            if error.kind == .unavailable {
+                throw Refusal(.storeUnavailable, .enrolmentFailed(error))
+            }
             throw Refusal(
                 .attestationInvalid, .enrolmentFailed(error),
                 action: error.kind == .deviceRefused ? Reason.Action.none : nil)

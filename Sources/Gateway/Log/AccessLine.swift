@@ -91,11 +91,16 @@ struct AccessLine: ~Copyable {
             writer.member("developer_token_id", string: token.id)
         }
         if let proof = verdict.sender.foreign { writer.member("proof", string: proof) }
-        for detail in exchange.endpoints.enrolment?.details ?? [] {
-            writer.member(named: detail.name, value: .string(detail.value))
+        if let details = exchange.endpoints.enrolment?.details {
+            for detail in details {
+                writer.member(named: detail.name, value: .string(detail.value))
+            }
         }
         if let keyID = verdict.sender.keyID { writeKey(keyID, exchange.site) }
         if let appID = verdict.sender.appID { writer.member("app", string: appID) }
+        if let platform = verdict.sender.platform {
+            writer.member("platform", string: platform.text)
+        }
         if let version = exchange.prover.known.key?.bundleVersion
             ?? exchange.endpoints.enrolment?.record.bundleVersion
         {

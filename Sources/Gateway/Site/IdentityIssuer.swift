@@ -147,6 +147,10 @@ final class IdentityIssuer: Sendable {
         }
         writer.member("app", string: facts.appID)
         writer.member("env", string: facts.environment.rawValue)
+        writer.member("platform", string: facts.platform.text)
+        if let level = facts.securityLevel {
+            writer.member("security_level", string: level.rawValue)
+        }
         writer.member("tier", constant: said.tier.name)
         if said.isOutdated { writer.member("outdated", bool: true) }
         if let metric = facts.riskMetric { writer.member("risk", int: Int64(metric)) }

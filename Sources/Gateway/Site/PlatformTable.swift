@@ -1,3 +1,4 @@
+import AndroidAttestation
 import AppAttest
 import Attestation
 import Bytes
@@ -13,7 +14,7 @@ public struct PlatformEntry: Sendable {
     /// Makes the rules for the apps and roots of a configuration.
     let make: @Sendable (Settings) throws(ConfigurationFailure) -> any Platform
 
-    static let all = [appAttest()]
+    static let all = [appAttest(), android()]
 
     /// Apple's App Attest. `macFullSecurityDigest`: see ``AttestationVerifier``.
     static func appAttest(
@@ -29,6 +30,37 @@ public struct PlatformEntry: Sendable {
                     clockSkewSeconds: skew, macFullSecurityDigest: macFullSecurityDigest),
                 receipts: try receiptVerifier(settings.trust), clockSkewSeconds: skew)
         }
+    }
+
+    /// Android's key attestation. `revocations`: what is known of withdrawn certificates.
+    static func android(
+        revocations: @escaping @Sendable () -> AndroidPlatform.Revocations = { .off }
+    ) -> PlatformEntry {
+        PlatformEntry(name: .android, countedDetails: AndroidPlatform.countedDetails) {
+            settings throws(ConfigurationFailure) in
+            AndroidPlatform(
+                AndroidAttestationVerifier(
+                    roots: AndroidRoots.published + (try androidRoots(settings.trust)),
+                    apps: settings.apps.filter { $0.platform == .android },
+                    clockSkewSeconds: settings.trust.clockSkew.components.seconds),
+                revocations: revocations)
+        }
+    }
+
+    private static func androidRoots(
+        _ trust: TrustSettings
+    ) throws(ConfigurationFailure) -> [AndroidRoot] {
+        var roots: [AndroidRoot] = []
+        for der in trust.androidRoots {
+            guard let certificate = try? Certificate(der: der),
+                let root = try? AndroidRoot(certificate)
+            else {
+                throw ConfigurationFailure(
+                    "trust.android.extra_roots: not a certificate with an RSA, P-256 or P-384 key")
+            }
+            roots.append(root)
+        }
+        return roots
     }
 
     /// Verifies receipts, those of enrolments and those that Apple sends.

@@ -1,4 +1,5 @@
 import AppAttest
+import Attestation
 import Background
 import Bytes
 import Crypto
@@ -128,6 +129,11 @@ public final class Site: Sendable {
     /// The lifetime of a challenge. A bound one for an attestation lives as long as Apple may take.
     func challengeLifeMilliseconds(_ purpose: ChallengePurpose, isBound: Bool) -> Int64 {
         purpose == .attestation && isBound ? challengeLives.attestation : challengeLives.usual
+    }
+
+    /// The name of the platform of an app; empty for an app that is not configured (any more).
+    func platform(ofApp id: String) -> String {
+        settings.apps.first { $0.id == id }?.platform.text ?? ""
     }
 
     var renewal: RenewalConfiguration {

@@ -15,6 +15,7 @@ package enum CauseTable {
         Section("Challenges and counters", ProofCauses.challenges),
         Section("Keys and what a route demands", ProofCauses.demands),
         Section("Enrolment", EnrolmentCauses.enrolment),
+        Section("Enrolment of Android keys", AndroidCauses.enrolment),
         Section("Session and developer tokens", EnrolmentCauses.tokens),
         Section("Tokens of other issuers", ForeignCauses.proofs),
         Section("DeviceCheck", DeviceCauses.deviceCheck),

@@ -12,8 +12,8 @@ enum EnrolmentCauses {
     static let enrolment: [CauseExplanation] = [
         Row(
             [.badRequest], ["json", "members", "attestation"], .clientApp,
-            "The body is not one JSON object with key_id, attestation and challenge, or the "
-                + "attestation is not base64.",
+            "The body is not one JSON object with key_id, challenge and the attestation (for "
+                + "Android: platform and chain), or the attestation is not base64.",
             sendsWrongly),
         Row(
             [.badRequest], ["key_id"], .clientApp,

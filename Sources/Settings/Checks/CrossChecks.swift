@@ -169,6 +169,7 @@ struct CrossChecks {
         }
         warnOfHiddenBodies()
         warnOfHiddenUsers()
+        warnOfUncountedKeys()
         let used = Set(settings.routes.compactMap(\.upstream))
         for (index, upstream) in settings.upstreams.enumerated() where !used.contains(index) {
             context.warning("no route uses it", at: "upstreams.\(upstream.name)")
@@ -206,6 +207,22 @@ struct CrossChecks {
             "no user is known of requests that a proxy asks about at \(listener.bind): their "
                 + "responses do not come here. With from: proxy it names the user in its question",
             at: "signals.user")
+    }
+
+    /// Warns of routes without challenges, which take no key that does not count its signatures.
+    private func warnOfUncountedKeys() {
+        for (path, route) in routes
+        where route.attest.mode != .off && route.attest.challenge == .off
+            && route.attest.accept.contains(.assertion)
+        {
+            let app = settings.apps.first { app in
+                app.platform != .apple && route.attest.apps.only?.contains(app.id) != false
+            }
+            guard let app else { continue }
+            context.warning(
+                "takes no key of \(app.id): the keys of its platform do not count, so only a "
+                    + "challenge stops a replay", at: "\(path).attest.challenge")
+        }
     }
 
     /// Reports what is wrong with a key of `attest`, at the mode of the route.

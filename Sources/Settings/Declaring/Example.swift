@@ -66,6 +66,12 @@ struct Example {
     private static let stores: [String: Example] = [
         "apps": needed(),
         "apps[].id": needed("ABCDE12345.com.example.app"),
+        "apps[].android": possible("com.example.app"),
+        "apps[].signing_digests": possible(
+            "[50d858e0985ecc7f60418aaf0cc5ab587f42c2570a884095a9e8ccacd0f6545c]"),
+        "apps[].security_level": possible("tee"),
+        "apps[].boot_keys": possible("[]"),
+        "apps[].patch_age_max": possible("365d"),
         "apple.keys[].key_id": needed("ABC123DEFG"),
         "apple.keys[].team_id": possible("ABCDE12345"),
         "apple.keys[].file": needed("/etc/sallyport/AuthKey_ABC123DEFG.p8"),

@@ -131,10 +131,10 @@ struct Kind<Value> {
     /// values is discarded, unless they are skipped.
     static func list<Element, ID: Hashable>(
         _ element: Kind<Element>, by id: @escaping (Element) -> ID,
-        empty emptyMessage: String? = nil, skipsFaulty: Bool = false,
+        empty emptyMessage: String? = nil, skipsFaulty: Bool = false, meant key: String? = nil,
         twice message: @escaping (Element) -> String = { _ in "listed twice" }
     ) -> Kind where Value == [Element] {
-        list(all: element, empty: emptyMessage, skipsFaulty: skipsFaulty) {
+        list(all: element, empty: emptyMessage, skipsFaulty: skipsFaulty, meant: key) {
             var taken: Set<ID> = []
             return { taken.insert(id($0)).inserted ? nil : message($0) }
         }
@@ -143,10 +143,11 @@ struct Kind<Value> {
     /// A list of values. `start` makes a closure that finds faults of a value beside earlier ones.
     static func list<Element>(
         all element: Kind<Element>, empty emptyMessage: String? = nil, skipsFaulty: Bool = false,
+        meant key: String? = nil,
         from start: @escaping () -> (Element) -> String? = { { _ in nil } }
     ) -> Kind where Value == [Element] {
         Kind(.list(element.shape)) { field in
-            guard let fields = field.list(of: element.shape) else { return nil }
+            guard let fields = field.list(of: element.shape, meant: key) else { return nil }
             let fault = start()
             let values = fields.compactMap { field -> Element? in
                 guard let value = element.read(field) else { return nil }

@@ -68,13 +68,15 @@ struct Field {
         return context.isFaulty("\(whole).\(key)")
     }
 
-    /// The elements of a list, each with the shape `element`.
-    func list(of element: @autoclosure () -> Shape) -> [Field]? {
+    /// The elements of a list, each with the shape `element`. `key`: the key that a value in place
+    /// of an element is meant for.
+    func list(of element: @autoclosure () -> Shape, meant key: String? = nil) -> [Field]? {
         guard case .sequence(let elements) = node.kind else {
             wrongType(
                 expected: "a list",
                 isMapping
-                    ? ": begin each of its entries with \"- \"" : meantForm(.list(element())))
+                    ? ": begin each of its entries with \"- \""
+                    : meantForm(.list(element()), for: key))
             return nil
         }
         return elements.enumerated().map { index, element in

@@ -51,7 +51,7 @@ extension Shape {
     fileprivate func form(_ text: String, for key: String? = nil) -> String? {
         switch self {
         case .number, .quantity, .words, .text: return text
-        case .list(let element): return element.form(text).map { "[\($0)]" }
+        case .list(let element): return element.form(text, for: key).map { "[\($0)]" }
         // A name is missing. The text may be meant for it or for the value.
         case .named(let word, let value): return "{ \(word): \(value.form("…") ?? "…") }"
         case .either(let shapes):

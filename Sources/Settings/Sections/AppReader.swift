@@ -1,45 +1,82 @@
 import AppAttest
 import Attestation
 
-/// Declares `apps`.
-enum AppReader {
+/// Declares `apps`: an entry is an app of Apple's platforms by its `id`, or an Android app by its
+/// package name.
+struct AppReader {
+    private var id: String?
+    private var environments: Set<AttestEnvironment> = [.production]
+    private var requiresMacFullSecurity = false
+    var android = AndroidAppEntry()
+
     static var kind: Kind<[AppIdentity]> {
-        .list(.section(form), by: \.id, skipsFaulty: true) {
+        .list(app, by: \.id, skipsFaulty: true, meant: "id") {
             "app \(quoted($0.id)) is listed twice"
         }
         // Settings that are read later may name them.
         .checked { $0.context.apps = $1 }
     }
 
-    private static var form: Form<AppIdentity> {
-        let start = AppIdentity(id: "", environments: [.production])
-        let environments = Kind<[AttestEnvironment]>.list(
-            .word, empty: "is empty: no key of this app could enrol")
-        let macOS = Form(start) {
+    private static var app: Kind<AppIdentity> {
+        Kind.section(form, meant: "id") { section, entry in
+            if section.field("android") != nil {
+                section.refuse(["id", "macos"], "is not for Android apps")
+                _ = section.required("signing_digests")
+            } else {
+                _ = section.required("id")
+                section.refuse(AndroidAppEntry.keys, "is for Android apps only")
+            }
+        }.map {
+            $0.identity
+        } from: {
+            AppReader($0)
+        }
+    }
+
+    private var identity: AppIdentity? {
+        if let app = android.identity(environments) { return app }
+        guard let id else { return nil }
+        var app = AppIdentity(id: id, environments: environments)
+        app.requiresMacFullSecurity = requiresMacFullSecurity
+        return app
+    }
+
+    private init(_ app: AppIdentity) {
+        environments = app.environments
+        if let entry = AndroidAppEntry(app) {
+            android = entry
+        } else {
+            id = app.id
+            requiresMacFullSecurity = app.requiresMacFullSecurity
+        }
+    }
+
+    private init() {}
+
+    private static var form: Form<AppReader> {
+        let macOS = Form(AppReader()) {
             Setting(
                 "require_full_security", \.requiresMacFullSecurity, .trueFalse,
                 "true: a Mac may enrol only with System Integrity Protection and Full Security "
                     + "(macOS 27 and later). Other possible Macs get attestation_invalid. Other "
                     + "devices and enrolled keys are not affected.")
         }
-        return Form(start) {
+        return Form(AppReader()) {
+            Setting("id", optional: \.id, appID, "The App ID of an app for Apple's platforms.")
+            AndroidAppEntry.settings
             Setting(
-                "id", \.self,
-                of: { app in
-                    appID.map({ app.with(id: $0) }, from: { $0.id })
-                },
-                required: true, "The App ID.")
-            Setting(
-                "environments", \.self,
-                of: { app in
-                    environments.map(
-                        { app.with(environments: Set($0)) },
-                        from: { app in AttestEnvironment.allCases.filter(app.environments.contains)
-                        })
-                },
+                "environments", \.environments,
+                Kind<[AttestEnvironment]>.list(
+                    .word, empty: "is empty: no key of this app could enrol"
+                ).map(
+                    { Set($0) },
+                    from: { set in AttestEnvironment.allCases.filter(set.contains) }),
                 "production: App Store, TestFlight and enterprise builds. development: builds run "
-                    + "from Xcode, which anyone in your team can change.")
-            Setting("macos", group: macOS, "What is required of Macs.")
+                    + "from Xcode, which anyone in your team can change. An Android app that lists "
+                    + "the digest of debug builds should have development alone.")
+            Setting(
+                "macos", group: macOS, "What is required of Macs.",
+                printed: { $0.android.package == nil })
         }
     }
 
@@ -67,16 +104,5 @@ enum AppReader {
             }
             return text
         }
-    }
-}
-
-extension AppIdentity {
-    fileprivate func with(
-        id: String? = nil, environments: Set<AttestEnvironment>? = nil
-    ) -> AppIdentity {
-        var app = AppIdentity(
-            id: id ?? self.id, environments: environments ?? self.environments)
-        app.requiresMacFullSecurity = requiresMacFullSecurity
-        return app
     }
 }

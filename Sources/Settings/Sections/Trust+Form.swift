@@ -2,7 +2,16 @@ import Crypto
 
 extension TrustSettings {
     static var form: Form<TrustSettings> {
-        Form(TrustSettings()) {
+        let android = Form(TrustSettings()) {
+            Setting(
+                "extra_roots", \.androidRootFiles, .list(.rootFile),
+                "Root certificates in PEM that are accepted like Google's, for tests only. A "
+                    + "holder of such a root's key can imitate every phone."
+            ) { field, trust in
+                if !trust.androidRoots.isEmpty { field.warning(warning) }
+            }
+        }
+        return Form(TrustSettings()) {
             Setting(
                 "extra_roots", \.rootFiles, .list(.rootFile),
                 "Root certificates in PEM that are accepted like Apple's, for tests only. A holder "
@@ -14,6 +23,7 @@ extension TrustSettings {
                 "clock_skew", \.clockSkew,
                 .duration(.zero, .seconds(3600), "leaf certificates live three days"),
                 "How far this machine's clock may be off when certificates are checked.")
+            Setting("android", group: android, "What is trusted of Android phones.")
         }
     }
 
@@ -27,6 +37,16 @@ extension TrustSettings {
         set {
             extraRootPaths = newValue.map(\.path)
             extraRoots = newValue.flatMap(\.certificates)
+        }
+    }
+}
+
+extension TrustSettings {
+    fileprivate var androidRootFiles: [RootFile] {
+        get { androidRootPaths.map { RootFile(path: $0, certificates: []) } }
+        set {
+            androidRootPaths = newValue.map(\.path)
+            androidRoots = newValue.flatMap(\.certificates)
         }
     }
 }

@@ -163,6 +163,12 @@ public struct TrustSettings: Hashable, Sendable {
     public var extraRootPaths: [String] = []
     /// The DER certificates those files hold.
     public var extraRoots: [[UInt8]] = []
+    /// Paths of PEM files trusted beside Google's roots: for tests with a simulated phone only.
+    public var androidRootPaths: [String] = []
+    /// The DER certificates those files hold.
+    public var androidRoots: [[UInt8]] = []
+    /// True if any root is trusted that no platform has published.
+    public var hasExtraRoots: Bool { !extraRoots.isEmpty || !androidRoots.isEmpty }
     /// The error of this machine's clock that is allowed for the dates of certificates.
     public var clockSkew: Duration = .seconds(60)
 }

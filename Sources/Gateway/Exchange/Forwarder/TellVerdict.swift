@@ -29,7 +29,9 @@ extension HeadRewriter {
             state.upstreamHead.append(name)
             state.upstreamHead.append("\r\n")
         case .device(let environment):
-            state.upstreamHead.append("X-Attest-Result: verified\r\n")
+            // Device tokens are DeviceCheck's.
+            state.upstreamHead.append(
+                "X-Attest-Result: verified\r\nX-Attest-Platform: apple\r\n")
             append(environment)
             append(verdict.tier)
         case .key(let facts):
@@ -44,7 +46,14 @@ extension HeadRewriter {
         facts.keyID.appendBase64(to: &state.upstreamHead)
         state.upstreamHead.append("\r\nX-Attest-App: ")
         state.upstreamHead.append(facts.appID)
+        state.upstreamHead.append("\r\nX-Attest-Platform: ")
+        state.upstreamHead.append(facts.platform.text)
         state.upstreamHead.append("\r\n")
+        if let level = facts.securityLevel {
+            state.upstreamHead.append("X-Attest-Security-Level: ")
+            state.upstreamHead.append(level.rawValue)
+            state.upstreamHead.append("\r\n")
+        }
         append(facts.environment)
         append(verdict.tier)
         if verdict.isOutdated { state.upstreamHead.append("X-Attest-Outdated: true\r\n") }

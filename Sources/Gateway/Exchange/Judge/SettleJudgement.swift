@@ -116,6 +116,9 @@ extension Judge {
             prover.proofFacts.keyID ?? endpoints.enrolment?.keyID ?? adminDesk.inquiry?.order?.keyID
         circumstances.sender.appID =
             prover.known.app?.id ?? prover.proofFacts.appID ?? endpoints.enrolment?.record.appID
+        circumstances.sender.platform =
+            prover.known.app?.platform ?? prover.proofFacts.platform
+            ?? endpoints.enrolment?.record.platform
         switch prover.proofFacts.kind {
         case .developerToken:
             if case .developerToken(.opened(let token)) = prover.proof {
@@ -146,6 +149,9 @@ extension Judge {
             return .key(
                 IdentityFacts(
                     keyID: keyID, appID: appID, environment: environment,
+                    platform: prover.known.app?.platform ?? prover.proofFacts.platform ?? .apple,
+                    securityLevel: prover.known.key?.securityLevel
+                        ?? prover.proofFacts.securityLevel,
                     riskMetric: prover.known.key?.riskMetric, bundleVersion: bundleVersion,
                     validationCategory: validationCategory))
         }

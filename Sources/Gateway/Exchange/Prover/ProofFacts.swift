@@ -15,6 +15,9 @@ struct ProofFacts {
     var appID: String?
     /// The environment, production or development.
     var environment: AttestEnvironment?
+    /// The platform and the place of the key, by a token.
+    var platform: PlatformName?
+    var securityLevel: SecurityLevel?
     /// The app's version.
     var bundleVersion: String?
     /// How the app was distributed.
@@ -43,6 +46,8 @@ struct ProofFacts {
             keyID = opened.token.keyID
             appID = opened.token.appID
             environment = opened.token.environment
+            platform = opened.token.platform
+            securityLevel = opened.token.securityLevel
             bundleVersion = opened.token.bundleVersion
             validationCategory = opened.token.validationCategory
         case .developerToken(let proof): appID = proof.token?.appID
