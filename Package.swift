@@ -123,9 +123,9 @@ let package = Package(
         library(
             "Background",
             [
-                "AppAttest", "Attestation", "AppleServices", "Bytes", "Crypto", "EventLoop",
-                "HTTPSClient",
-                "JSON", "JWT", "KeyStore", "OTLP", "Policy", "Settings", "Telemetry",
+                "AndroidAttestation", "AppAttest", "AppleServices", "Attestation", "Bytes",
+                "Crypto", "EventLoop", "HTTPSClient", "JSON", "JWT", "KeyStore", "OTLP", "Policy",
+                "Settings", "Telemetry",
             ]),
         library(
             "Administration",
@@ -277,8 +277,8 @@ let package = Package(
         tests(
             "BackgroundTests",
             [
-                "Background", "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "Crypto",
-                "EventLoop",
+                "Background", "AndroidAttestation", "AppAttest", "Attestation",
+                "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
                 "GatewayTesting", "HTTPSClient", "JWT", "KeyStore", "OTLP", "SQLiteKeyStore",
                 "Settings",
             ]),

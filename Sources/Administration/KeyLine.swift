@@ -46,6 +46,11 @@ package enum KeyLine {
             if let category = record.validationCategory {
                 writer.member("validation_category", int: Int64(category))
             }
+            if !record.certificates.isEmpty {
+                writer.beginArray("certificates")
+                for serial in record.certificates { writer.element(string: serial) }
+                writer.endArray()
+            }
             if let metric = record.riskMetric {
                 writer.member("risk_metric", int: Int64(metric))
             }
@@ -82,7 +87,7 @@ package enum KeyLine {
     /// The known members, made once because an import needs them for each line.
     private static let knownMembers: Set<String> = [
         "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
-        "platform", "security_level",
+        "platform", "security_level", "certificates",
         "bundle_version", "validation_category", "risk_metric", "device_bits", "receipt",
         "receipt_state", "users",
     ]
@@ -181,6 +186,7 @@ package enum KeyLine {
             }
             record.securityLevel = level
         }
+        record.certificates = try certificates(members["certificates"])
         record.bundleVersion = try optional("bundle_version", members)
         if let category = try integer("validation_category", members) {
             record.validationCategory = UInt32(exactly: category)
@@ -205,6 +211,32 @@ package enum KeyLine {
             record.receiptState = try ReceiptStateText.parse(state)
         default: throw Failure("receipt_state is not an object")
         }
+    }
+
+    /// The most certificates above a key; a chain has at most six.
+    private static let certificateCountMax = 8
+
+    /// Parses the serial numbers of certificates, in the form in which revocation lists name them.
+    private static func certificates(_ value: JSONValue?) throws(Failure) -> [String] {
+        guard let value, value != .null else { return [] }
+        guard case .array(let elements) = value, elements.count <= certificateCountMax else {
+            throw Failure("certificates is not an array of at most \(certificateCountMax) texts")
+        }
+        var serials: Set<String> = []
+        for element in elements {
+            guard case .string(let text) = element, (1...40).contains(text.utf8.count),
+                text.utf8.allSatisfy({
+                    (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+                }),
+                !text.hasPrefix("0") || text == "0"
+            else {
+                throw Failure(
+                    "certificates: not a serial number in lower-case hexadecimal without leading "
+                        + "zeros")
+            }
+            serials.insert(text)
+        }
+        return serials.sorted()
     }
 
     /// Parses both bits; nil if the line does not have both.

@@ -71,7 +71,8 @@ public struct AndroidPlatform: Platform {
             keyID: verified.keyID, publicKey: verified.publicKey, app: verified.app,
             environment: verified.environment)
         enrolment.securityLevel = verified.securityLevel == .strongBox ? .strongbox : .tee
-        enrolment.certificates = verified.serials.map(\.hex)
+        // The phone itself numbers the leaf, nearly always 1.
+        enrolment.certificates = verified.serials.dropFirst().map(\.hex)
         enrolment.details = [
             EnrolmentDetail(name: "provisioning", value: verified.provisioning.name)
         ]

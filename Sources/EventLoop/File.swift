@@ -270,6 +270,14 @@ public enum File {
         return Int(status.st_size)
     }
 
+    /// The time of the last change of a file's content, in milliseconds since 1970, which processes
+    /// can set. Nil if there is no file.
+    public static func modifiedMilliseconds(_ path: String) -> Int64? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
+    }
+
     /// The path with every link followed; unchanged if nothing is there yet.
     public static func resolved(_ path: String) -> String {
         guard let real = unsafe realpath(path, nil) else { return path }

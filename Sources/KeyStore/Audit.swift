@@ -4,7 +4,8 @@ public struct AuditAuthor: Hashable, Sendable {
     public enum Way: String, Hashable, Sendable, CaseIterable {
         case command
         case api
-        /// The gateway itself, when it finds that an operator has done something without it.
+        /// The gateway itself, when it finds that an operator has done something without it, or
+        /// that a platform's revocation list names a certificate behind a key.
         case gateway
     }
 

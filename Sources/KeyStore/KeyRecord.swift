@@ -53,6 +53,10 @@ public struct KeyRecord: Hashable, Sendable {
     public var receipt: [UInt8]?
     /// The state of the receipt, or nil if there is no receipt.
     public var receiptState: ReceiptState?
+    /// The serial numbers of the certificates that vouch for the key, in lower-case hexadecimal
+    /// without leading zeros, and each once. Empty if none can be withdrawn. Requests do not need
+    /// them, so they are read only where receipts are; a registry gives them sorted.
+    public var certificates: [String] = []
 
     public init(
         keyID: KeyID, publicKey: P256PublicKey, appID: String, environment: AttestEnvironment,

@@ -144,6 +144,13 @@ public protocol RegistryAdministration: AnyObject {
         of keyIDs: [KeyID], at now: Int64
     ) throws(StoreError) -> [RenewalOrderOutcome]
 
+    /// The active keys that a certificate with one of these serial numbers vouches for, in the
+    /// order of their ids, from after `after` on. `serials`: in the form of
+    /// ``KeyRecord/certificates``, at most ``CertificateQuery/serialCountMax``.
+    func activeKeys(
+        under serials: [String], after: KeyID?, countMax: Int
+    ) throws(StoreError) -> [KeyID]
+
     /// The users for whom the key was used, the last one first.
     func users(of keyID: KeyID) throws(StoreError) -> [KeyUser]
 
@@ -214,6 +221,13 @@ extension RegistryAdministration {
             filter.after = last.keyID
         }
     }
+}
+
+/// The bounds of questions for the keys of certificates.
+public enum CertificateQuery {
+    /// The most serial numbers of one question. A list of withdrawn certificates with thousands is
+    /// asked for in parts, so that no question keeps the registry for long.
+    public static let serialCountMax = 500
 }
 
 /// The reason why an export ended early.

@@ -14,6 +14,8 @@ import Postgres
 /// - `shared_state`: small values that gateways share; from version 3.
 /// - `key_users`: the users that a key was used for, as HMACs; from version 4.
 /// - `audit`: the changes of operators; from version 6.
+/// - `key_certificates`: the serial numbers of the certificates that vouch for a key; from version
+///   9.
 ///
 /// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
@@ -22,7 +24,7 @@ struct PostgresSchema {
     /// The schema's name in lower case. It needs no quotes, but gets them.
     let name: String
 
-    static let version: Int64 = 8
+    static let version: Int64 = 9
     /// The first version with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// The number of changes kept for gateways to read. A gateway that falls further behind forgets
@@ -90,6 +92,7 @@ struct PostgresSchema {
                 "ALTER TABLE \(table("keys")) ADD COLUMN platform text",
                 "ALTER TABLE \(table("keys")) ADD COLUMN security_level smallint",
             ],
+            certificateMigration,
         ]
     }
 
@@ -140,8 +143,8 @@ struct PostgresSchema {
                 Self.enrol,
                 """
                 WITH \(insertKey) WHERE EXISTS (
-                    SELECT FROM \(challenges) WHERE challenge = $23::bytea AND key_id = $1)
-                ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
+                    SELECT FROM \(challenges) WHERE challenge = $24::bytea AND key_id = $1)
+                ON CONFLICT DO NOTHING RETURNING key_id), \(insertedRest)
                 """),
             .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
             // The lock is written to the log, so that the commit waits for every standby that must
@@ -208,6 +211,7 @@ struct PostgresSchema {
         ("shared_state", ["SELECT", "INSERT", "UPDATE"]),
         ("key_users", ["SELECT", "INSERT", "UPDATE", "DELETE"]),
         ("audit", ["SELECT", "INSERT", "DELETE"]),
+        ("key_certificates", ["SELECT", "INSERT"]),
     ]
 
     // MARK: statements of the keys command
@@ -215,7 +219,8 @@ struct PostgresSchema {
     /// Whole records, up to the condition on `key_id`, `app_id`, `environment` and `status`.
     func selectWhole(receipts: Bool) -> String {
         """
-        SELECT \(Self.keyColumns), \(RenewalStatements.stateColumns)\(receipts ? ", receipt" : "")
+        SELECT \(Self.keyColumns), \(RenewalStatements.stateColumns), \(certificatesOfKey)\
+        \(receipts ? ", receipt" : "")
         FROM \(table("keys")) LEFT JOIN (
             SELECT key_id, \(RenewalStatements.stateColumns) FROM \(table("renewals"))
         ) AS stated USING (key_id)
@@ -247,6 +252,7 @@ struct PostgresSchema {
             "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
             "DELETE FROM \(table("renewals")) WHERE key_id = $1",
             "DELETE FROM \(table("key_users")) WHERE key_id = $1",
+            "DELETE FROM \(table("key_certificates")) WHERE key_id = $1",
         ]
     }
 
@@ -260,13 +266,13 @@ struct PostgresSchema {
             .prepare(
                 Self.importKey,
                 """
-                WITH \(insertKey) ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
+                WITH \(insertKey) ON CONFLICT DO NOTHING RETURNING key_id), \(insertedRest)
                 """),
             .prepare(Self.lockKey, lockKey),
         ]
     }
 
-    /// The first 22 values are those of ``RegistryRows/values(_:)``.
+    /// The first 23 values are those of ``RegistryRows/values(_:)``.
     private var insertKey: String {
         """
         inserted AS (INSERT INTO \(table("keys")) (\(Self.keyColumns), receipt)
@@ -276,14 +282,14 @@ struct PostgresSchema {
         """
     }
 
-    /// Inserts a row for each inserted key, with the state of its receipt.
-    private var insertedState: String {
+    /// Inserts the state of the receipt, and the certificates, of each inserted key.
+    private var insertedRest: String {
         """
         stated AS (INSERT INTO \(table("renewals"))
             (key_id, app_id, environment, \(RenewalStatements.stateColumns))
             SELECT key_id, $3, $4, $15::bigint, $16::bigint, $17::bigint, $18::bigint, $19::bigint,
                 $20::bigint, $21::bigint, $22::bigint
-            FROM inserted WHERE $22 IS NOT NULL)
+            FROM inserted WHERE $22 IS NOT NULL), \(insertedCertificates)
         SELECT key_id FROM inserted
         """
     }

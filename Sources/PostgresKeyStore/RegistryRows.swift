@@ -31,7 +31,8 @@ enum RegistryRows {
     ) throws(StoreError) -> KeyRecord {
         var record = try record(rows, row)
         record.receiptState = state(rows, row, 13)
-        if withReceipt { record.receipt = rows.bytes(row, 21) }
+        record.certificates = serials(rows, row, 21)
+        if withReceipt { record.receipt = rows.bytes(row, 22) }
         return record
     }
 
@@ -48,7 +49,7 @@ enum RegistryRows {
             failureCount: UInt32(clamping: failureCount))
     }
 
-    /// The values of ``PostgresSchema/keyColumns``, the receipt and its state.
+    /// The values of ``PostgresSchema/keyColumns``, the receipt, its state and the certificates.
     static func values(_ record: KeyRecord) -> [PostgresValue] {
         let isErased = record.status == .erased
         return [
@@ -67,6 +68,7 @@ enum RegistryRows {
             PostgresValue(isErased ? nil : record.securityLevel?.code),
             PostgresValue(isErased ? nil : record.receipt),
         ] + values(isErased ? nil : record.receiptState, isActive: record.status == .active)
+            + [value(isErased ? [] : record.certificates)]
     }
 
     /// The values of ``RenewalStatements/stateColumns``. The receipt of a revoked key is never due.

@@ -16,6 +16,8 @@ package import SQLite
 /// - `shared_state`: small values that gateways share; from version 3.
 /// - `key_users`: the users that a key was used for, as HMACs; from version 4.
 /// - `audit`: the changes of operators; from version 6.
+/// - `key_certificates`: the serial numbers of the certificates that vouch for a key, so that keys
+///   can be found by a withdrawn one; from version 9.
 ///
 /// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
@@ -119,6 +121,14 @@ package enum RegistrySchema {
         """
         ALTER TABLE keys ADD COLUMN platform TEXT;
         ALTER TABLE keys ADD COLUMN security_level INTEGER;
+        """,
+        """
+        CREATE TABLE key_certificates (
+            serial TEXT NOT NULL,
+            key_id BLOB NOT NULL,
+            PRIMARY KEY (serial, key_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX key_certificates_key_id ON key_certificates (key_id);
         """,
     ]
 

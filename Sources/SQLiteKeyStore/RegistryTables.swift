@@ -10,6 +10,7 @@ final class RegistryTables {
     let connection: Connection
     let renewals: RenewalTable
     let users: UserTable
+    let certificates: CertificateTable
     private let selectKey: Statement
     private let selectReceipt: Statement
     private let selectApp: Statement
@@ -45,6 +46,7 @@ final class RegistryTables {
         self.connection = connection
         renewals = try RenewalTable(connection)
         users = try UserTable(connection)
+        certificates = try CertificateTable(connection)
         selectKey = try connection.prepare("SELECT \(Self.keyColumns) FROM keys WHERE key_id = ?")
         selectReceipt = try connection.prepare("SELECT receipt FROM receipts WHERE key_id = ?")
         selectApp = try connection.prepare("SELECT id, name FROM apps WHERE name = ? OR id = ?")
@@ -83,27 +85,6 @@ final class RegistryTables {
             VALUES (?, ?, ?, ?, ?)
             """)
         _ = try connection.prepare("SELECT part, bytes FROM embedded_state")
-    }
-
-    /// Reads the first page of every table and index: damage there makes all of it unreadable.
-    func readRoots() throws(SQLiteError) {
-        for sql in [
-            "SELECT 1 FROM apps WHERE id = 0 OR name = ''",
-            "SELECT 1 FROM challenges WHERE challenge = x''",
-            "SELECT 1 FROM receipts WHERE key_id = x'' OR rowid = 0",
-            "SELECT 1 FROM renewals WHERE key_id = x''",
-            "SELECT 1 FROM renewals WHERE app = 0 AND environment = 0 AND due_at = 0",
-            "SELECT 1 FROM changes WHERE revision = 0",
-            "SELECT 1 FROM embedded_state WHERE part = -1",
-            "SELECT 1 FROM shared_state WHERE name = ''",
-            "SELECT 1 FROM key_users WHERE key_id = x'' OR user = x'' OR last_seen < 0",
-        ] { _ = try connection.integer(sql) }
-    }
-
-    /// Reads both ends of the key table.
-    func readEdges() throws(SQLiteError) {
-        _ = try connection.integer("SELECT 1 FROM keys ORDER BY key_id LIMIT 1")
-        _ = try connection.integer("SELECT 1 FROM keys ORDER BY key_id DESC LIMIT 1")
     }
 
     /// Undoes the open transaction, and forgets what was remembered of it.
@@ -145,7 +126,7 @@ final class RegistryTables {
 
     // MARK: keys
 
-    /// The record, with its receipt and the state of that only if asked for.
+    /// The record, with its receipt, the state of that and its certificates only if asked for.
     func find(_ keyID: KeyID, withReceipt: Bool) throws(SQLiteError) -> KeyRecord? {
         defer { selectKey.reset() }
         try selectKey.bind(1, blob: keyID.digest)
@@ -154,6 +135,7 @@ final class RegistryTables {
         if withReceipt {
             record.receipt = try receipt(of: record)
             record.receiptState = try renewals.state(of: keyID)
+            record.certificates = try certificates.serials(of: keyID)
         }
         return record
     }
@@ -206,6 +188,7 @@ final class RegistryTables {
         if isNew, !isErased, let state = record.receiptState {
             try renewals.insert(state, of: record, app: app)
         }
+        if isNew, !isErased { try certificates.insert(record) }
         if isNew, !isErased, let receipt = record.receipt {
             defer { insertReceipt.reset() }
             try insertReceipt.bind(1, blob: record.keyID.digest)
@@ -249,6 +232,7 @@ final class RegistryTables {
     /// Leaves the id, the counter and the status; the challenge stays spent.
     func erase(_ keyID: KeyID) throws(SQLiteError) {
         try renewals.delete(keyID)
+        try certificates.delete(keyID)
         for sql in [
             """
             UPDATE keys SET public_key = NULL, app = 0, environment = 0, status = 2,

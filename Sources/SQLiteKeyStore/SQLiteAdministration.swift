@@ -36,6 +36,8 @@ public final class SQLiteAdministration: RegistryAdministration {
             for index in records.indices {
                 records[index].receiptState = try tables.renewals.state(
                     of: records[index].keyID)
+                records[index].certificates = try tables.certificates.serials(
+                    of: records[index].keyID)
                 guard withReceipts else { continue }
                 records[index].receipt = try tables.receipt(of: records[index])
             }
@@ -83,6 +85,14 @@ public final class SQLiteAdministration: RegistryAdministration {
                 try auditTable.append([AuditNote(renewing: keyIDs, outcomes)], by: author)
                 return outcomes
             }
+        }
+    }
+
+    public func activeKeys(
+        under serials: [String], after: KeyID?, countMax: Int
+    ) throws(StoreError) -> [KeyID] {
+        try attempt { () throws(SQLiteError) in
+            try tables.certificates.activeKeys(under: serials, after: after, countMax: countMax)
         }
     }
 

@@ -46,7 +46,7 @@ struct KeySetFolderTests {
     private func failure(_ bytes: [UInt8]) throws -> String? {
         try File.write(path, bytes, mode: 0o600)
         let place = try Self.place()
-        do throws(KeySetFileError) {
+        do throws(DigestedFileError) {
             _ = try folder.read(place)
             return nil
         } catch {
@@ -105,11 +105,11 @@ struct KeySetFolderTests {
     @Test("are not read if others may change them, or if they are no files")
     func foreign() throws {
         #expect(chmod(path, 0o644) == 0)
-        #expect(throws: KeySetFileError.self) { try folder.read(Self.place()) }
+        #expect(throws: DigestedFileError.self) { try folder.read(Self.place()) }
         try File.remove(path)
         #expect(try folder.read(Self.place()) == nil)
         #expect(mkfifo(path, 0o600) == 0)
-        #expect(throws: KeySetFileError.self) { try folder.read(Self.place()) }
+        #expect(throws: DigestedFileError.self) { try folder.read(Self.place()) }
     }
 
     @Test("a registry that is a database has no place for them")

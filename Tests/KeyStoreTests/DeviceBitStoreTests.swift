@@ -141,7 +141,8 @@ final class DeviceBitStoreTests {
 
     /// The version before has no such column.
     private static let version4 = """
-        ALTER TABLE keys DROP COLUMN device_bits; DROP TABLE audit; \(LaterVersions.sqlite)
+        \(EarlierSchema.sqliteAfter6);
+        ALTER TABLE keys DROP COLUMN device_bits; DROP TABLE audit
         """
 
     @Test("are unknown of the keys of an SQLite registry of version 4, and learned from then on")
@@ -158,7 +159,7 @@ final class DeviceBitStoreTests {
         defer { migrated.close() }
         #expect(try migrated.find(record.keyID) == record)
         #expect(try keep(DeviceBits(bit0: true, bit1: false), of: record.keyID, migrated))
-        #expect(try connection.integer("PRAGMA user_version") == 8)
+        #expect(try connection.integer("PRAGMA user_version") == 9)
         // What wrote rows before knows nothing of the column, and goes on.
         try connection.execute("UPDATE keys SET counter = counter + 1")
         #expect(try migrated.find(record.keyID)?.counterFloor == 1)
@@ -177,7 +178,7 @@ final class DeviceBitStoreTests {
         try fixture.query(
             """
             ALTER TABLE sallyport.keys DROP COLUMN device_bits;
-            \(LaterVersions.postgres)
+            \(EarlierSchema.postgresAfter6);
             DROP TABLE sallyport.audit; ALTER TABLE sallyport.registry DROP COLUMN audit;
             UPDATE sallyport.registry SET version = 4
             """)
@@ -186,7 +187,7 @@ final class DeviceBitStoreTests {
         #expect(try migrated.find(record.keyID) == record)
         let bits = DeviceBits(bit0: true, bit1: false)
         #expect(try keep(bits, of: record.keyID, migrated))
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "8")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "9")
         // A gateway of the version before enrols with the columns that it knows.
         let older = generator.record()
         try fixture.query(

@@ -148,7 +148,7 @@ final class KeyUserTests {
         do {
             let connection = try Connection(path: path)
             try connection.execute("DROP TABLE key_users")
-            try connection.execute("DROP TABLE audit; \(LaterVersions.sqlite)")
+            try connection.execute("DROP TABLE audit; \(EarlierSchema.sqliteAfter6)")
             try connection.execute("ALTER TABLE keys DROP COLUMN device_bits")
             try connection.execute("PRAGMA user_version = 3")
         }
@@ -168,7 +168,7 @@ final class KeyUserTests {
         registry.close()
         try fixture.query(
             """
-            \(LaterVersions.postgres)
+            \(EarlierSchema.postgresAfter6);
             DROP TABLE sallyport.audit; ALTER TABLE sallyport.registry DROP COLUMN audit;
             DROP TABLE sallyport.key_users; ALTER TABLE sallyport.keys DROP COLUMN device_bits;
             UPDATE sallyport.registry SET version = 3

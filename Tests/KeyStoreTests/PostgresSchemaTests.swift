@@ -42,22 +42,22 @@ final class PostgresSchemaTests {
             }
             for await isGood in group { #expect(isGood) }
         }
-        #expect(try fixture.query("SELECT version, revision FROM sallyport.registry") == "8|1")
+        #expect(try fixture.query("SELECT version, revision FROM sallyport.registry") == "9|1")
     }
 
     @Test("tables of a later version are refused and left as they are")
     func newer() throws {
         try fixture.registry().close()
-        try fixture.query("UPDATE sallyport.registry SET version = 9")
-        #expect(refusal().contains("written by a later version (schema 9, this version knows 8)"))
+        try fixture.query("UPDATE sallyport.registry SET version = 10")
+        #expect(refusal().contains("written by a later version (schema 10, this version knows 9)"))
         #expect(throws: StoreError.self) { try self.fixture.administration() }
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "9")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "10")
     }
 
     @Test("tables may take longer to be brought up to date than any request may take")
     func slowMigration() throws {
         try fixture.registry().close()
-        try fixture.query(LaterVersions.postgres)
+        try fixture.query(EarlierSchema.postgresAfter6)
         try fixture.query("UPDATE sallyport.registry SET version = 6")
         // As an index of a large table would.
         try fixture.query(
@@ -72,7 +72,7 @@ final class PostgresSchemaTests {
         }
         defer { registry.close() }
         try registry.probe()
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "8")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "9")
     }
 
     @Test("a schema that another program uses is refused and left as it is")
@@ -106,6 +106,7 @@ final class PostgresSchemaTests {
             GRANT SELECT, INSERT, DELETE ON sallyport.changes TO \(user);
             GRANT SELECT, INSERT, UPDATE, DELETE ON sallyport.key_users TO \(user);
             GRANT SELECT, INSERT, DELETE ON sallyport.audit TO \(user);
+            GRANT SELECT, INSERT ON sallyport.key_certificates TO \(user);
             """)
         let registry = try fixture.registry { $0.connection.user = user }
         let record = generator.record()

@@ -132,12 +132,12 @@ final class SQLiteFileTests {
         let records = try fill(3)
         do {
             let connection = try Connection(path: path)
-            try connection.execute("PRAGMA user_version = 9")
+            try connection.execute("PRAGMA user_version = 10")
         }
-        #expect(refusal() == .newerSchema(path: path, found: 9, supported: 8))
+        #expect(refusal() == .newerSchema(path: path, found: 10, supported: 9))
         let connection = try Connection(path: path)
         #expect(try connection.integer("SELECT count(*) FROM keys") == Int64(records.count))
-        #expect(try connection.integer("PRAGMA user_version") == 9)
+        #expect(try connection.integer("PRAGMA user_version") == 10)
     }
 
     @Test("a file of an earlier version is checked and left as it is")
@@ -145,10 +145,10 @@ final class SQLiteFileTests {
         _ = try fill(3)
         do {
             let connection = try Connection(path: path)
-            try connection.execute("\(LaterVersions.sqlite) PRAGMA user_version = 6")
+            try connection.execute("\(EarlierSchema.sqliteAfter6); PRAGMA user_version = 6")
         }
         let version = try SQLiteAdministration.checkWhole(path: path)
-        #expect(version.found == 6 && version.current == 8)
+        #expect(version.found == 6 && version.current == 9)
         let connection = try Connection(path: path)
         #expect(try connection.integer("PRAGMA user_version") == 6)
         #expect(
@@ -161,9 +161,9 @@ final class SQLiteFileTests {
     func overtaken() throws {
         _ = try fill(1)
         let connection = try Connection(path: path)
-        try connection.execute("PRAGMA user_version = 9")
-        #expect(try RegistrySchema.update(connection, from: 6) == 9)
-        #expect(try connection.integer("PRAGMA user_version") == 9)
+        try connection.execute("PRAGMA user_version = 10")
+        #expect(try RegistrySchema.update(connection, from: 6) == 10)
+        #expect(try connection.integer("PRAGMA user_version") == 10)
     }
 
     @Test("a registry that lacks a table is refused")

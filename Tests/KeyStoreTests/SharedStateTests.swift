@@ -189,7 +189,7 @@ struct SharedStateTests {
             for table in ["shared_state", "key_users", "audit"] {
                 try connection.execute("DROP TABLE \(table)")
             }
-            try connection.execute(LaterVersions.sqlite)
+            try connection.execute(EarlierSchema.sqliteAfter6)
             try connection.execute("ALTER TABLE keys DROP COLUMN device_bits")
             try connection.execute("PRAGMA user_version = 2")
         }
@@ -213,7 +213,7 @@ struct SharedStateTests {
         before.close()
         try fixture.query(
             "DROP TABLE sallyport.shared_state, sallyport.key_users, sallyport.audit;"
-                + LaterVersions.postgres
+                + "\(EarlierSchema.postgresAfter6);"
                 + "ALTER TABLE sallyport.registry DROP COLUMN audit;"
                 + "ALTER TABLE sallyport.keys DROP COLUMN device_bits;"
                 + "UPDATE sallyport.registry SET version = 2")

@@ -28,6 +28,13 @@ public struct CertificateSerial: Hashable, Sendable, CustomStringConvertible {
         self.number = number
     }
 
+    /// Nil for a number of more than 20 bytes.
+    init?(number: Bytes32) {
+        let excess = Bytes32.byteCount - Self.byteCountMax
+        guard number.array.prefix(excess).allSatisfy({ $0 == 0 }) else { return nil }
+        self.number = number
+    }
+
     /// The number in lower-case hexadecimal without leading zeros, as revocation lists name it.
     public var hex: String {
         let digits = Hex.encode(number.array).drop { $0 == "0" }

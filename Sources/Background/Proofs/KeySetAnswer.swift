@@ -1,4 +1,3 @@
-import Bytes
 import EventLoop
 import HTTPSClient
 import JWT
@@ -40,21 +39,8 @@ enum KeySetAnswer {
         }
     }
 
-    /// The `max-age`, less the time in caches (RFC 9111 section 4.2), within bounds.
     static func life(of response: HTTPSResponse) -> Duration {
-        let words = (response.field("cache-control") ?? "").lowercased().split(separator: ",")
-            .map { $0.drop { $0 == " " } }
-        guard !words.contains(where: { $0.hasPrefix("no-") }) else { return lifeMin }
-        guard let word = words.first(where: { $0.hasPrefix("max-age=") }),
-            let whole = seconds(word.dropFirst("max-age=".count))
-        else { return lifeUsual }
-        let age = response.field("age").flatMap { seconds($0[...]) } ?? 0
-        return min(max(.seconds(whole - min(age, whole)), lifeMin), lifeMax)
-    }
-
-    private static func seconds(_ text: Substring) -> Int64? {
-        let digits = Array(text.utf8)
-        return ASCII.decimal(digits.span).map { Int64(min($0, 1 << 31)) }
+        AnswerLife(shortest: lifeMin, usual: lifeUsual, longest: lifeMax).life(of: response)
     }
 
     /// The shortest life, whatever the issuer says, because a question costs both sides something.

@@ -94,7 +94,7 @@ package final class KeySetFetcher {
     package func restore(_ change: Change) {
         guard let folder else { return }
         for (source, _) in change.sources {
-            do throws(KeySetFileError) {
+            do throws(DigestedFileError) {
                 guard let kept = try folder.read(source.place) else { continue }
                 try restore(kept, to: source)
             } catch {
@@ -104,11 +104,11 @@ package final class KeySetFetcher {
         }
     }
 
-    private func restore(_ kept: KeptKeySet, to source: Source) throws(KeySetFileError) {
+    private func restore(_ kept: KeptKeySet, to source: Source) throws(DigestedFileError) {
         let age = Duration.milliseconds(loop.wallMilliseconds - kept.fetchedAtMilliseconds)
         guard age >= .zero else {
             // The age of these keys is not known.
-            throw KeySetFileError("its keys were fetched later than the clock shows")
+            throw DigestedFileError("its keys were fetched later than the clock shows")
         }
         let tally = kept.keys.tally(for: Set(source.settings.algorithms))
         guard age < IssuerKeys.staleMax, tally.usedCount > 0 else { return }

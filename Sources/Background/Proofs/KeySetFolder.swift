@@ -1,5 +1,4 @@
 import Bytes
-import Crypto
 package import EventLoop
 import JSON
 package import JWT
@@ -42,28 +41,17 @@ package struct KeySetFolder: Sendable {
     /// Writes the keys. Blocks.
     package func write(_ kept: KeptKeySet) throws(IOError) {
         let text = Self.header(kept) + [Self.lineFeed] + kept.keys.document
-        let digest = Array(Base64.encode(SHA256.hash(text).array).utf8)
-        try File.write(path(of: kept.place), digest + [Self.lineFeed] + text, mode: 0o600)
+        try DigestedFile.write(path(of: kept.place), text)
     }
 
     /// Reads the keys. Blocks. Nil if there are none of the place.
-    package func read(_ place: IssuerKeyRegister.Place) throws(KeySetFileError) -> KeptKeySet? {
+    package func read(_ place: IssuerKeyRegister.Place) throws(DigestedFileError) -> KeptKeySet? {
         let path = path(of: place)
-        let bytes: [UInt8]
-        do throws(IOError) {
-            let file = try RegularFile(path)
-            guard File.isOnlyOwners(path) else { throw IOError(path, .openToOthers) }
-            bytes = try file.read(byteCountMax: Self.byteCountMax)
-        } catch {
-            if error.reason == .notFound { return nil }
-            throw KeySetFileError("\(error)")
+        guard let text = try DigestedFile.read(path, byteCountMax: Self.byteCountMax) else {
+            return nil
         }
-        let parts = bytes.split(separator: Self.lineFeed, maxSplits: 1)
-        guard parts.count == 2, let digest = Base64.decode(Array(parts[0]).span),
-            digest == SHA256.hash(Array(parts[1])).array
-        else { throw KeySetFileError("\(path): is damaged") }
-        guard let kept = Self.parse(parts[1]) else {
-            throw KeySetFileError("\(path): is of another version")
+        guard let kept = Self.parse(text) else {
+            throw DigestedFileError("\(path): is of another version")
         }
         return kept.place == place ? kept : nil
     }
@@ -99,11 +87,4 @@ package struct KeySetFolder: Sendable {
     private static let lineFeed = UInt8(ascii: "\n")
     private static let headerByteCountMax = 16 * 1024
     private static let byteCountMax = JSONWebKeySet.byteCountMax + headerByteCountMax
-}
-
-/// The reason why a file of keys is not used.
-package struct KeySetFileError: Error, CustomStringConvertible {
-    package let description: String
-
-    init(_ description: String) { self.description = description }
 }

@@ -32,6 +32,7 @@ enum MetricsPage {
         writeCertificates(site, &page)
         writeSignals(hub, site, &page)
         writeProofs(hub, site, &page)
+        writeAndroid(hub, site, &page)
         writeApple(hub, &page)
         writeReceipts(hub, &page)
         writeState(hub, site, &page)

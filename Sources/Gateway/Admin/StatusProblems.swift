@@ -18,7 +18,7 @@ struct StatusInspection {
     var problems: [StatusProblem] {
         // The first of several of one level heads the page, so what is always the case comes last.
         // Refusals of the gateway itself are among the errors of the routes, and come before them.
-        life + stores + revocations + registryLog + issuers + certificates + reload + upstreams
+        life + stores + revocations + registryLog + issuers + android + certificates + reload + upstreams
             + failures
             + upstreamFailures + serverErrors + rollouts + questions + clientFailures + floors
             + proofs + receipts
@@ -282,7 +282,7 @@ struct StatusInspection {
     }
 
     /// `text` as a sentence: with a full stop at the end if it has none.
-    private static func sentence(_ text: String) -> String {
+    static func sentence(_ text: String) -> String {
         let line = text.split(separator: "\n").joined(separator: "; ")
         return line.hasSuffix(".") || line.hasSuffix("?") ? line : line + "."
     }

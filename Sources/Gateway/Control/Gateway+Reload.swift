@@ -112,10 +112,11 @@ extension Gateway {
             settings: settings, challengeKeys: prepared.configuration.challengeKeys.map(\.bytes),
             pseudonymKeys: prepared.configuration.pseudonymKeys.map(\.bytes),
             generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister,
-            issuerKeys: hub.issuerKeys)
+            issuerKeys: hub.issuerKeys, platforms: PlatformEntry.all(hub.androidRevocations))
         try prepareCapture(settings)
         let appleChange = try apple?.change(to: settings.apple)
         let keySetChange = try keySets?.change(to: settings.proofs)
+        let revocationChange = try revocations?.change(to: settings.neededRevocation)
         let exportChange = try observation.exporter?.change(to: settings.otlp)
         try startNameRefresher(for: settings)
         let bound = try listeners.bind(
@@ -126,6 +127,7 @@ extension Gateway {
         observation.exporter?.use(exportChange)
         devices?.use(settings.deviceCheck)
         if let keySetChange { keySets?.use(keySetChange) }
+        if let revocationChange { revocations?.use(revocationChange) }
         keepShares(of: site, in: next)
         site = next
         for (index, mailbox) in mailboxes.enumerated() {

@@ -37,6 +37,8 @@ public final class Gateway {
     private(set) var receipts: ReceiptRenewal?
     private(set) var devices: DeviceCheckService?
     private(set) var keySets: KeySetFetcher?
+    var revocations: RevocationFetcher?
+    var listedKeys: ListedKeyRevocation?
     let listeners: Listeners
     let ticketKeys = TicketKeyRings()
     let rolloutRegister = RolloutRegister()
@@ -86,7 +88,8 @@ public final class Gateway {
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys.map(\.bytes),
             pseudonymKeys: configuration.pseudonymKeys.map(\.bytes), generation: 0,
-            ticketKeys: ticketKeys, rollouts: rolloutRegister, issuerKeys: hub.issuerKeys)
+            ticketKeys: ticketKeys, rollouts: rolloutRegister, issuerKeys: hub.issuerKeys,
+            platforms: PlatformEntry.all(hub.androidRevocations))
         reports = try Mailbox(countMax: Self.reportCountMax)
         mailboxes = try generations.map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
         // Before any worker has a key in its cache, so that no change goes unheard.
@@ -138,6 +141,7 @@ public final class Gateway {
         keySets.restore(keySetChange)
         keySets.use(keySetChange)
         self.keySets = keySets
+        try startRevocations(on: control.loop)
         try startWorkers()
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
         try startNameRefresher(for: site.settings)
@@ -173,6 +177,8 @@ public final class Gateway {
         timers.floorKeeper?.end()
         apple.close()
         keySets.close()
+        revocations?.close()
+        listedKeys?.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
         guard upgrade.step == .handingOver else {

@@ -47,6 +47,7 @@ extension EndpointDesk {
             platform: body.platform.name, securityLevel: verified.securityLevel,
             bundleVersion: verified.bundleVersion,
             validationCategory: verified.validationCategory)
+        record.certificates = verified.certificates
         if let receipt = verified.receipt {
             record.receipt = receipt.bytes
             record.receiptState = ReceiptState(

@@ -33,6 +33,7 @@ final class Hub: Sendable {
     let apple = AppleMeter()
     let devices = DeviceCheckMailbox()
     let issuerKeys = IssuerKeyRegister()
+    let androidRevocations = RevocationState()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()

@@ -1,11 +1,14 @@
 import AndroidAttestation
 import AppAttest
 import Attestation
+import Background
 import Bytes
 import Crypto
+import EventLoop
 import Settings
 
-/// A platform as a gateway offers it. A new platform needs an entry in ``all`` and a reader of its
+/// A platform as a gateway offers it. A new platform needs an entry in
+/// ``all(_:)`` and a reader of its
 /// apps in the settings, and nothing else here.
 public struct PlatformEntry: Sendable {
     let name: PlatformName
@@ -14,7 +17,13 @@ public struct PlatformEntry: Sendable {
     /// Makes the rules for the apps and roots of a configuration.
     let make: @Sendable (Settings) throws(ConfigurationFailure) -> any Platform
 
-    static let all = [appAttest(), android()]
+    /// The platforms of tests, which look up no withdrawn certificates.
+    static let all = [appAttest(), android(revocations: { .off })]
+
+    /// The platforms of a gateway, whose Android keys are judged by the list of `revocations`.
+    static func all(_ revocations: RevocationState) -> [PlatformEntry] {
+        [appAttest(), android { revocations.revocations(at: .now()) }]
+    }
 
     /// Apple's App Attest. `macFullSecurityDigest`: see ``AttestationVerifier``.
     static func appAttest(
@@ -34,7 +43,7 @@ public struct PlatformEntry: Sendable {
 
     /// Android's key attestation. `revocations`: what is known of withdrawn certificates.
     static func android(
-        revocations: @escaping @Sendable () -> AndroidPlatform.Revocations = { .off }
+        revocations: @escaping @Sendable () -> AndroidPlatform.Revocations
     ) -> PlatformEntry {
         PlatformEntry(name: .android, countedDetails: AndroidPlatform.countedDetails) {
             settings throws(ConfigurationFailure) in

@@ -165,7 +165,7 @@ struct ProofReader {
     }
 
     /// The host of a URL, and whether it is asked without TLS; nil if the text is no URL.
-    private static func place(_ text: String) -> (host: Endpoint, isPlain: Bool)? {
+    static func place(_ text: String) -> (host: Endpoint, isPlain: Bool)? {
         for (prefix, port) in [("https://", 443 as UInt16), ("http://", 80)] {
             guard text.hasPrefix(prefix), text.isVisible, text.utf8.count <= 2048,
                 !text.utf8.contains(where: { $0.isOne(of: "#@\\") })

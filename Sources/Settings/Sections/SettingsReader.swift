@@ -6,6 +6,7 @@ struct SettingsReader {
 
     func read(_ root: Field) -> Settings {
         let whole = Kind.section(form, keepsFaulty: true) { section, settings in
+            settings.completeRevocation(&section)
             CrossChecks(settings: settings, context: section.context).run()
         }
         return whole.read(root) ?? form.start

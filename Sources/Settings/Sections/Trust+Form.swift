@@ -10,6 +10,10 @@ extension TrustSettings {
             ) { field, trust in
                 if !trust.androidRoots.isEmpty { field.warning(warning) }
             }
+            Setting(
+                "revocation", \.androidRevocation, AndroidRevocationReader.kind,
+                "The list of attestation certificates that were withdrawn. Their keys cannot "
+                    + "enrol, and those that have are revoked. off: none is looked up.")
         }
         return Form(TrustSettings()) {
             Setting(

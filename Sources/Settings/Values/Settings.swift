@@ -167,6 +167,8 @@ public struct TrustSettings: Hashable, Sendable {
     public var androidRootPaths: [String] = []
     /// The DER certificates those files hold.
     public var androidRoots: [[UInt8]] = []
+    /// Where Google's list of withdrawn certificates comes from.
+    public var androidRevocation = AndroidRevocationSettings()
     /// True if any root is trusted that no platform has published.
     public var hasExtraRoots: Bool { !extraRoots.isEmpty || !androidRoots.isEmpty }
     /// The error of this machine's clock that is allowed for the dates of certificates.

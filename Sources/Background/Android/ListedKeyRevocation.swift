@@ -1,0 +1,230 @@
+package import AndroidAttestation
+package import Attestation
+import Bytes
+import Crypto
+package import EventLoop
+package import KeyStore
+
+/// The stores in which keys are revoked.
+package struct RevocationStores: Sendable {
+    let open: @Sendable () throws -> any RegistryAdministration
+    let mark: @Sendable ([KeyID]) throws -> Void
+
+    /// - Parameters:
+    ///   - open: connects to the registry; blocks.
+    ///   - mark: tells a counter store that gateways share; blocks.
+    package init(
+        open: @escaping @Sendable () throws -> any RegistryAdministration,
+        mark: @escaping @Sendable ([KeyID]) throws -> Void
+    ) {
+        self.open = open
+        self.mark = mark
+    }
+}
+
+/// Revokes the keys whose certificates a revocation list names. Belongs to the control thread.
+///
+/// Every gateway looks for such keys when its own list changes, because keys may have enrolled with
+/// it under the list before. A lease lets one gateway at a time do so, so that the audit log has one
+/// entry for each key. A list that stays the same is gone through once a day, for keys that were
+/// imported.
+package final class ListedKeyRevocation {
+    private let loop: EventLoop
+    private let state: RevocationState
+    private let log: any EventLog
+    private let stores: () -> RevocationStores?
+    private let holder: [UInt8]
+    private var call: BlockingCall<Result<ListedKeyJob.Outcome, ListedKeyFailure>>?
+    private var timer: Timer?
+    /// The list that is to be gone through, and where it came from.
+    private var waiting: (list: ListedSerials, origin: String)?
+    /// The list that was gone through last, and when.
+    private var done: (digest: Bytes32, at: MonotonicInstant)?
+    private var isFailing = false
+
+    /// `stores`: nil if the registry cannot be changed by hand. `holder`: random bytes made at the
+    /// start.
+    package init(
+        loop: EventLoop, state: RevocationState, log: any EventLog, holder: [UInt8],
+        stores: @escaping () -> RevocationStores?
+    ) {
+        self.loop = loop
+        self.state = state
+        self.log = log
+        self.holder = holder
+        self.stores = stores
+        timer = Timer(loop: loop) { [unowned self] in begin() }
+    }
+
+    /// Takes the list that is in force now.
+    package func take(_ list: RevocationList, from origin: String) {
+        let list = ListedSerials(list)
+        if let done, done.digest == list.digest, loop.now - done.at < Self.repetition { return }
+        waiting = (list, origin)
+        begin()
+    }
+
+    /// Ends. What is under way comes to its end, and is not reported.
+    package func close() {
+        timer = nil
+        call = nil
+        waiting = nil
+    }
+
+    private func begin() {
+        guard call == nil, let (list, origin) = waiting, let stores = stores() else { return }
+        waiting = nil
+        let job = ListedKeyJob(list: list, origin: origin, holder: holder, stores: stores)
+        do throws(IOError) {
+            call = try BlockingCall(name: "revocations", loop: loop) {
+                Result { () throws(ListedKeyFailure) in try job.run() }
+            } handler: { [unowned self] result in
+                call = nil
+                end(result, list, origin)
+            }
+        } catch {
+            end(.failure(ListedKeyFailure("\(error)", revokedCount: 0)), list, origin)
+        }
+    }
+
+    private func end(
+        _ result: Result<ListedKeyJob.Outcome, ListedKeyFailure>, _ list: ListedSerials,
+        _ origin: String
+    ) {
+        switch result {
+        case .success(.busy(let count)):
+            state.note(revoked: count, at: loop.now)
+            tell(count, origin)
+            again(list, origin)
+        case .success(.revoked(let count)):
+            isFailing = false
+            done = (list.digest, loop.now)
+            state.note(revoked: count, at: loop.now)
+            tell(count, origin)
+            begin()
+        case .failure(let failure):
+            state.note(revoked: failure.revokedCount, at: loop.now)
+            state.note(revokingFailure: failure.reason)
+            tell(failure.revokedCount, origin)
+            if !isFailing {
+                log.event(
+                    level: "error", "android_revocation_failed",
+                    "keys of withdrawn certificates could not be revoked, and it is tried again "
+                        + "every minute: \(failure.reason)")
+            }
+            isFailing = true
+            again(list, origin)
+        }
+    }
+
+    private func tell(_ count: Int, _ origin: String) {
+        guard count > 0 else { return }
+        log.event(
+            level: "warning", "android_keys_revoked",
+            "\(String(counting: count, "key")) revoked, because \(origin) names a certificate "
+                + "that vouches for them; the audit log has their ids")
+    }
+
+    /// Tries again later, unless there is a newer list by then.
+    private func again(_ list: ListedSerials, _ origin: String) {
+        if waiting == nil { waiting = (list, origin) }
+        timer?.schedule(after: Self.pause)
+    }
+
+    private static let pause = Duration.seconds(60)
+    private static let repetition = Duration.seconds(86_400)
+}
+
+/// The serial numbers of a list.
+struct ListedSerials: Sendable {
+    let serials: [String]
+    /// Tells lists of other numbers apart.
+    let digest: Bytes32
+
+    init(_ list: RevocationList) {
+        serials = list.serials
+        digest = SHA256.hash(Array(serials.joined(separator: " ").utf8))
+    }
+}
+
+/// The reason why not all keys were revoked.
+struct ListedKeyFailure: Error, Sendable {
+    let reason: String
+    /// The number of keys that were revoked before.
+    let revokedCount: Int
+
+    init(_ reason: String, revokedCount: Int) {
+        self.reason = reason
+        self.revokedCount = revokedCount
+    }
+}
+
+/// Revokes the keys of one list. Blocks.
+struct ListedKeyJob: Sendable {
+    enum Outcome: Sendable, Equatable {
+        case revoked(Int)
+        /// Another gateway is at it. The number is of the keys that were revoked before.
+        case busy(Int)
+    }
+
+    let list: ListedSerials
+    let origin: String
+    let holder: [UInt8]
+    let stores: RevocationStores
+
+    func run() throws(ListedKeyFailure) -> Outcome {
+        var count = 0
+        do {
+            let registry = try stores.open()
+            registry.author = AuditAuthor(
+                way: .gateway, name: Self.authorName, origin: origin,
+                requestID: String(Hex.encode(list.digest.array).prefix(16)))
+            var lease = SharedLease(
+                name: Self.leaseName, holder: holder, lifetime: Self.leaseLifetime)
+            guard try keep(&lease, registry) else { return .busy(0) }
+            defer { release(&lease, registry) }
+            var start = 0
+            while start < list.serials.count {
+                let end = min(start + CertificateQuery.serialCountMax, list.serials.count)
+                let part = Array(list.serials[start..<end])
+                start = end
+                var after: KeyID?
+                repeat {
+                    guard try keep(&lease, registry) else { return .busy(count) }
+                    let page = try registry.activeKeys(
+                        under: part, after: after, countMax: Self.pageCountMax)
+                    after = page.last
+                    guard !page.isEmpty else { break }
+                    // The marks first: if the registry then fails, these keys are found again.
+                    try stores.mark(page)
+                    count += try registry.revoke(page).count { $0 == .done }
+                } while after != nil
+            }
+            return .revoked(count)
+        } catch {
+            throw ListedKeyFailure("\(error)", revokedCount: count)
+        }
+    }
+
+    /// Gets the lease, or renews it. False if another gateway has it.
+    private func keep(
+        _ lease: inout SharedLease, _ registry: any RegistryAdministration
+    ) throws(StoreError) -> Bool {
+        if let write = lease.write(at: .now()) {
+            let outcome = try registry.writeShared(write)
+            lease.answered(.success(outcome), at: .now())
+        }
+        return lease.term(at: .now()) != nil
+    }
+
+    private func release(_ lease: inout SharedLease, _ registry: any RegistryAdministration) {
+        guard let write = lease.release(at: .now()) else { return }
+        // If it fails, the lease ends by itself.
+        _ = try? registry.writeShared(write)
+    }
+
+    static let leaseName = "android-revocation"
+    static let authorName = "revocation list"
+    private static let leaseLifetime = Duration.seconds(300)
+    private static let pageCountMax = 200
+}

@@ -1,0 +1,352 @@
+package import AndroidAttestation
+package import EventLoop
+import HTTPSClient
+package import Settings
+
+/// Fetches the list of withdrawn Android attestation certificates, again and again, so that no
+/// enrolment waits for it. It belongs to the control thread; nothing in it blocks but
+/// ``restore(_:)``.
+package final class RevocationFetcher {
+    /// The effect of another configuration, once that is in use.
+    package struct Change {
+        /// Nil if no list is needed.
+        fileprivate let settings: AndroidRevocationSettings?
+        /// The client for a URL; nil for a file.
+        fileprivate let client: (any KeySetClient)?
+    }
+
+    /// The content of a file, and its age.
+    private struct FileContent: Sendable {
+        let document: [UInt8]
+        let age: Duration
+    }
+
+    private let loop: EventLoop
+    private let state: RevocationState
+    private let log: any EventLog
+    private let makeClient: KeySetClientMaker
+    private let keeper: RevocationKeeper?
+    private let file: RevocationFile?
+    private let onList: (RevocationList, String) -> Void
+
+    private var settings: AndroidRevocationSettings?
+    private var client: (any KeySetClient)?
+    private var reading: BlockingCall<Result<FileContent, IOError>>?
+    private var timer: Timer?
+    private var isBusy = false
+    /// True if the question under way was asked before a reload, which asks anew.
+    private var isOutdated = false
+    private var failureCount = 0
+    private var due: MonotonicInstant { didSet { state.plan(due) } }
+    private var judge = RevocationJudge()
+    /// The source of the list in force.
+    private var listSource: AndroidRevocationSettings.Source?
+    /// True if the operator was told that the list does not count any more.
+    private var isExpiryTold = false
+
+    /// `file`: the place where the list outlives the gateway; nil if it does not. `onList` is
+    /// called with each list that is put in force, changed or not, and its place.
+    package init(
+        loop: EventLoop, state: RevocationState, log: any EventLog, file: RevocationFile? = nil,
+        client makeClient: @escaping KeySetClientMaker = makeKeySetClient,
+        onList: @escaping (RevocationList, String) -> Void = { _, _ in }
+    ) {
+        self.loop = loop
+        self.state = state
+        self.log = log
+        self.file = file
+        self.makeClient = makeClient
+        self.onList = onList
+        keeper = file.map { RevocationKeeper($0, loop: loop, log: log) }
+        due = loop.now
+        timer = Timer(loop: loop) { [unowned self] in tend() }
+    }
+
+    // MARK: settings
+
+    /// Prepares another configuration. To be called at the start and at each reload, before any
+    /// part of it is in force. `settings`: nil if no app is an Android one.
+    package func change(
+        to settings: AndroidRevocationSettings?
+    ) throws(ConfigurationFailure) -> Change {
+        guard let settings, settings.source != .off else {
+            return Change(settings: nil, client: nil)
+        }
+        guard settings.url != nil else { return Change(settings: settings, client: nil) }
+        let configuration = Self.configuration(settings)
+        if let known = self.settings, known.source == settings.source,
+            Self.configuration(known) == configuration
+        {
+            return Change(settings: settings, client: client)
+        }
+        do throws(HTTPSClientError) {
+            return Change(settings: settings, client: try makeClient(loop, configuration))
+        } catch {
+            throw ConfigurationFailure("trust.android.revocation: \(error)")
+        }
+    }
+
+    private static func configuration(_ settings: AndroidRevocationSettings) -> HTTPSConfiguration {
+        settings.configuration(byteCountMax: RevocationList.byteCountMax)
+    }
+
+    /// Loads the list that an earlier gateway has fetched, with its age, so that enrolments need not
+    /// wait for the server. Blocks; to be called once, before ``use(_:)``.
+    package func restore(_ change: Change) {
+        guard let file, let url = change.settings?.url else { return }
+        do throws(DigestedFileError) {
+            guard let kept = try file.read(), kept.url == url else { return }
+            let age = Duration.milliseconds(loop.wallMilliseconds - kept.fetchedAtMilliseconds)
+            guard age >= .zero else {
+                // The age of this list is not known.
+                throw DigestedFileError(
+                    "\(file.path): the list was fetched later than the clock shows")
+            }
+            guard let list = try? RevocationList(parsing: kept.document) else {
+                throw DigestedFileError("\(file.path): is no revocation list")
+            }
+            state.take(list, age: age, at: loop.now, isFetched: false)
+            listSource = .url(url)
+            onList(list, url)
+        } catch {
+            log.event(level: "warning", "revocation_list_unread", "\(error)")
+        }
+    }
+
+    package func use(_ change: Change) {
+        if client !== change.client { client?.close() }
+        if settings?.source != change.settings?.source {
+            judge.forget()
+            failureCount = 0
+        }
+        settings = change.settings
+        client = change.client
+        guard let settings else {
+            state.needNone()
+            timer?.cancel()
+            return
+        }
+        state.need(ageMax: settings.ageMax)
+        due = loop.now
+        isOutdated = isBusy
+        tend()
+        timer?.scheduleRepeating(every: Self.interval)
+    }
+
+    /// Cancels the question that is under way.
+    package func close() {
+        timer = nil
+        reading = nil
+        client?.close()
+        client = nil
+        settings = nil
+    }
+
+    // MARK: fetching
+
+    private func tend() {
+        guard let settings else { return }
+        tellExpiry()
+        guard !isBusy, due <= loop.now else { return }
+        isBusy = true
+        switch settings.source {
+        case .url(let url): ask(url)
+        case .file(let path): read(path)
+        case .off: break
+        }
+    }
+
+    private func ask(_ url: String) {
+        let source = AndroidRevocationSettings.Source.url(url)
+        client?.ask(RevocationAnswer.request(url)) { [weak self] result in
+            guard let self else { return }
+            isBusy = false
+            if case .failure(.closed) = result { return }
+            guard let settings else { return }
+            take(RevocationAnswer(result, refresh: settings.refresh), age: .zero, from: source)
+        }
+    }
+
+    private func read(_ path: String) {
+        let wallMilliseconds = loop.wallMilliseconds
+        do throws(IOError) {
+            reading = try BlockingCall(name: "revocations", loop: loop) {
+                Result { () throws(IOError) in
+                    // Before the content, so that the list is never younger than it seems.
+                    let modified = File.modifiedMilliseconds(path) ?? wallMilliseconds
+                    return FileContent(
+                        document: try File.read(path, byteCountMax: RevocationList.byteCountMax),
+                        age: max(.zero, .milliseconds(wallMilliseconds - modified)))
+                }
+            } handler: { [unowned self] result in
+                endReading(result, path)
+            }
+        } catch {
+            endReading(.failure(error), path)
+        }
+    }
+
+    private func endReading(_ result: Result<FileContent, IOError>, _ path: String) {
+        reading = nil
+        isBusy = false
+        guard let settings else { return }
+        switch result {
+        case .success(let content):
+            take(
+                RevocationAnswer(content.document, life: settings.refresh), age: content.age,
+                from: .file(path))
+        case .failure(let error): take(.none(.failed, "\(error)"), age: .zero, from: .file(path))
+        }
+    }
+
+    /// Takes an answer of `source`, which is `age` old.
+    private func take(
+        _ answer: RevocationAnswer, age: Duration, from source: AndroidRevocationSettings.Source
+    ) {
+        if isOutdated {
+            // It may be of another place, or older than what the operator knows of.
+            isOutdated = false
+            due = loop.now
+            return
+        }
+        switch answer {
+        case .list(let list, let document, let life):
+            due = loop.now + life
+            judge(list, document, age: age, from: source)
+        case .none(let outcome, let reason):
+            state.fail(outcome, reason)
+            failureCount += 1
+            var backOff = BackOff()
+            (backOff.shortest, backOff.longest) = (.seconds(2), .seconds(300))
+            due = loop.now + backOff.delay(failureCount: failureCount, jitter: loop.jitter)
+            guard failureCount == 1 else { return }
+            log.event(
+                level: "warning", "revocation_list_down",
+                "trust.android.revocation: \(reason); \(rest)")
+        }
+    }
+
+    /// The consequence of a list that could not be renewed.
+    private var rest: String {
+        state.figures?.isInForce(at: loop.now) ?? false
+            ? "the list before still counts" : "no Android key can enrol"
+    }
+
+    private func judge(
+        _ list: RevocationList, _ document: [UInt8], age: Duration,
+        from source: AndroidRevocationSettings.Source
+    ) {
+        let known = listSource == source ? state.list?.count : nil
+        // A file's first list is the operator's own, even an empty one.
+        let isFirstOfFile = known == nil && source.isFile
+        if !isFirstOfFile,
+            case .held(let reason, let isNews) = judge.judge(list.count, after: known, at: loop.now)
+        {
+            state.fail(.implausible, reason)
+            guard isNews else { return }
+            log.event(
+                level: "warning", "revocation_list_implausible",
+                "trust.android.revocation: \(reason), so it is not taken unless it stays so for 6 "
+                    + "hours; \(rest)")
+            return
+        }
+        if failureCount > 0 {
+            log.event(
+                level: "info", "revocation_list_up",
+                "trust.android.revocation: the list is fetched again")
+        }
+        failureCount = 0
+        listSource = source
+        state.take(list, age: age, at: loop.now, isFetched: true)
+        if case .url(let url) = source {
+            keeper?.keep(
+                KeptRevocations(
+                    url: url, document: document, fetchedAtMilliseconds: loop.wallMilliseconds))
+        }
+        tellExpiry()
+        onList(list, source.place)
+    }
+
+    private func tellExpiry() {
+        guard let figures = state.figures, figures.entryCount != nil else { return }
+        let isExpired = !figures.isInForce(at: loop.now)
+        guard isExpired != isExpiryTold else { return }
+        isExpiryTold = isExpired
+        guard isExpired else { return }
+        log.event(
+            level: "error", "revocation_list_expired",
+            "trust.android.revocation: the list is older than max_age, and no Android key can "
+                + "enrol until it is renewed; enrolled keys go on")
+    }
+
+    private static let interval = Duration.seconds(1)
+}
+
+extension AndroidRevocationSettings.Source {
+    fileprivate var isFile: Bool { if case .file = self { true } else { false } }
+
+    /// The URL or the path.
+    fileprivate var place: String {
+        switch self {
+        case .url(let place), .file(let place): place
+        case .off: "off"
+        }
+    }
+}
+
+/// Writes the list to its file, one write after another, so that no loop waits for a disk. It
+/// belongs to the control thread.
+final class RevocationKeeper {
+    private let file: RevocationFile
+    private let loop: EventLoop
+    private let log: any EventLog
+    private var waiting: KeptRevocations?
+    private var call: BlockingCall<IOError?>?
+    private var isKept = true
+
+    init(_ file: RevocationFile, loop: EventLoop, log: any EventLog) {
+        self.file = file
+        self.loop = loop
+        self.log = log
+    }
+
+    func keep(_ kept: KeptRevocations) {
+        waiting = kept
+        writeNext()
+    }
+
+    private func writeNext() {
+        guard call == nil, let next = waiting else { return }
+        waiting = nil
+        let file = file
+        do throws(IOError) {
+            call = try BlockingCall(name: "revocations", loop: loop) { () -> IOError? in
+                do throws(IOError) {
+                    try file.write(next)
+                    return nil
+                } catch {
+                    return error
+                }
+            } handler: { [unowned self] failure in
+                call = nil
+                tell(failure)
+                writeNext()
+            }
+        } catch {
+            tell(error)
+        }
+    }
+
+    private func tell(_ failure: IOError?) {
+        guard (failure == nil) != isKept else { return }
+        isKept.toggle()
+        if let failure {
+            log.event(
+                level: "warning", "revocation_list_unkept",
+                "\(failure); after a restart the list has to be fetched first")
+        } else {
+            log.event(
+                level: "info", "revocation_list_kept", "the file of the list is written again")
+        }
+    }
+}

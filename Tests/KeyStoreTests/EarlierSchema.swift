@@ -1,0 +1,23 @@
+/// Statements that undo the newest migrations, so that tests have the tables of an earlier version.
+/// None ends in a semicolon.
+enum EarlierSchema {
+    /// Everything of SQLite after version 8.
+    static let sqliteAfter8 = "DROP TABLE key_certificates"
+    /// Everything of PostgreSQL after version 8.
+    static let postgresAfter8 = "DROP TABLE sallyport.key_certificates"
+
+    /// Everything of SQLite after version 6.
+    static let sqliteAfter6 = """
+        \(sqliteAfter8);
+        ALTER TABLE keys DROP COLUMN platform;
+        ALTER TABLE keys DROP COLUMN security_level;
+        DROP INDEX keys_inactive
+        """
+
+    /// Everything of PostgreSQL after version 6.
+    static let postgresAfter6 = """
+        \(postgresAfter8);
+        ALTER TABLE sallyport.keys DROP COLUMN platform, DROP COLUMN security_level;
+        DROP INDEX sallyport.keys_inactive
+        """
+}
