@@ -1,0 +1,75 @@
+package dev.sallyport.client;
+
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Objects;
+
+/** The session token that the client has, and those that it fetches. */
+final class SessionTokens {
+    /** Fetches a token for a value of the header that tokens are bound to, or for null. */
+    interface Source {
+        SessionToken fetch(String binding) throws IOException;
+    }
+
+    private final ClientClock clock;
+    private final Source source;
+    private SessionToken current;
+    /** The tokens that are being fetched, by the values that they are bound to. */
+    private final Map<String, SingleFlight<SessionToken>> flights = new HashMap<>();
+
+    SessionTokens(ClientClock clock, Source source) {
+        this.clock = clock;
+        this.source = source;
+    }
+
+    /** Callers at the same time share one. */
+    SessionToken token(String binding) throws IOException {
+        SessionToken known = current(binding);
+        if (known != null) {
+            return known;
+        }
+        SingleFlight<SessionToken> flight;
+        synchronized (this) {
+            flight = flights.get(binding);
+            if (flight == null) {
+                flight = new SingleFlight<>();
+                flights.put(binding, flight);
+            }
+        }
+        try {
+            return flight.run(() -> {
+                SessionToken token = current(binding);
+                return token != null ? token : keep(source.fetch(binding));
+            });
+        } finally {
+            synchronized (this) {
+                if (flight.isIdle()) {
+                    flights.remove(binding, flight);
+                }
+            }
+        }
+    }
+
+    private synchronized SessionToken current(String binding) {
+        boolean isGood = current != null && current.until > clock.now()
+                && Objects.equals(current.binding, binding);
+        return isGood ? current : null;
+    }
+
+    private synchronized SessionToken keep(SessionToken token) {
+        current = token;
+        return token;
+    }
+
+    /** Forgets a token that was refused, unless it was replaced already. */
+    synchronized void giveUp(SessionToken token) {
+        if (current == token) {
+            current = null;
+        }
+    }
+
+    synchronized void clear() {
+        current = null;
+    }
+}

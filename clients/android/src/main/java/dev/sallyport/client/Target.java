@@ -1,0 +1,37 @@
+package dev.sallyport.client;
+
+import java.util.Locale;
+
+/** The parts of a URL as they are sent. */
+final class Target {
+    /** Scheme, host and port, in lower case. */
+    final String origin;
+    final String path;
+    final String query;
+
+    private Target(String origin, String path, String query) {
+        this.origin = origin;
+        this.path = path;
+        this.query = query;
+    }
+
+    /** @throws IllegalArgumentException if it is no URL of HTTP. */
+    static Target of(String url) {
+        String lower = url.toLowerCase(Locale.ROOT);
+        int start = lower.startsWith("https://") ? 8 : lower.startsWith("http://") ? 7 : -1;
+        int end = start;
+        while (start > 0 && end < url.length() && "/?#".indexOf(url.charAt(end)) < 0) {
+            end++;
+        }
+        if (start < 0 || end == start) {
+            throw new IllegalArgumentException("no URL of HTTP");
+        }
+        int fragment = url.indexOf('#', end);
+        String target = fragment < 0 ? url.substring(end) : url.substring(end, fragment);
+        int mark = target.indexOf('?');
+        String path = mark < 0 ? target : target.substring(0, mark);
+        return new Target(
+                lower.substring(0, end), path.isEmpty() ? "/" : path,
+                mark < 0 ? "" : target.substring(mark + 1));
+    }
+}
