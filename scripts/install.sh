@@ -13,9 +13,9 @@ models=(gcc libc6-dev spin)
 browser=(chromium python3-websockets)
 screenshots=("${browser[@]}" "${demo[@]}" fonts-noto-core pngquant)
 test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postgresql curl haproxy
-    e2fsprogs logrotate microsocks mount nghttp2-client openssl pgbouncer prometheus python3
-    python3-cryptography python3-grpcio python3-h2 python3-seccomp python3-venv python3-yaml systemd
-    tinyproxy-bin util-linux valgrind xfsprogs)
+    e2fsprogs logrotate microsocks mount nghttp2-client openjdk-17-jdk-headless openssl pgbouncer
+    prometheus python3 python3-cryptography python3-grpcio python3-h2 python3-seccomp python3-venv
+    python3-yaml systemd tinyproxy-bin util-linux valgrind xfsprogs)
 site=(python3 python3-venv)
 deb=("${site[@]}" debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
