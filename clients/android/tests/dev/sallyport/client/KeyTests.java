@@ -145,4 +145,17 @@ final class KeyTests extends Site {
         Expect.refused(() -> send(client));
         Expect.equal(keys.keyCount, 2);
     }
+
+    @Claim("an enrolment on its way does not bring a forgotten key back")
+    void resetMeanwhile() throws Exception {
+        AttestClient client = client();
+        together(() -> {
+            client.enrol();
+            client.reset();
+            return send(client);
+        });
+        Expect.equal(send(client), 200);
+        Expect.equal(client.keyId(), client().keyId());
+        Expect.equal(keys.keys.size(), 1);
+    }
 }

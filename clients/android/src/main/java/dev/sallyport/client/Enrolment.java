@@ -98,7 +98,11 @@ final class Enrolment {
     /** The key that the gateway knows. Callers at the same time share one enrolment. */
     Key enrolledKey() throws IOException {
         Key key = knownKey();
-        return key != null ? key : enrolling.run(this::enrolNow);
+        while (key == null) {
+            // It is null if this thread waited for a reset.
+            key = enrolling.run(this::enrolNow);
+        }
+        return key;
     }
 
     private Key knownKey() throws ClientException.State {
@@ -132,15 +136,31 @@ final class Enrolment {
 
     /** Forgets the key and every wait. */
     void reset() throws IOException {
-        // An enrolment under way would bring its key back.
-        enrolling.awaitEnd();
-        synchronized (this) {
-            EnrolmentState next = new EnrolmentState();
-            next.slot = state().slot;
-            next.renewedAt = clock.now();
-            keep(next);
-            forget.run();
+        boolean[] isDone = {false};
+        while (!isDone[0]) {
+            // An enrolment under way would bring its key back.
+            enrolling.awaitEnd();
+            try {
+                enrolling.run(() -> {
+                    isDone[0] = true;
+                    resetNow();
+                    return null;
+                });
+            } catch (IOException error) {
+                // Another enrolment may have begun meanwhile and failed.
+                if (isDone[0] || Thread.currentThread().isInterrupted()) {
+                    throw error;
+                }
+            }
         }
+    }
+
+    private void resetNow() throws ClientException.State {
+        EnrolmentState next = new EnrolmentState();
+        next.slot = state().slot;
+        next.renewedAt = clock.now();
+        keep(next);
+        forget.run();
         for (int slot = 0; slot < 2; slot++) {
             deleteKey(slot);
         }
