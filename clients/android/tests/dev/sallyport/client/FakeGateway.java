@@ -292,6 +292,10 @@ final class FakeGateway implements AutoCloseable {
         challenges.clear();
     }
 
+    synchronized void forgetTokens() {
+        tokens.clear();
+    }
+
     synchronized void forgetKeys() {
         keys.clear();
     }

@@ -38,7 +38,7 @@ final class TokenTests extends Site {
     void replaced() throws Exception {
         AttestClient client = client();
         client.sessionToken(null);
-        gateway.script("/api/x", FakeGateway.refusal(401, "token_invalid", "sign_again"), 8);
+        gateway.forgetTokens();
         gateway.meeting = new CyclicBarrier(8);
         Expect.equal(together(() -> sendToken(client)), Collections.nCopies(8, 200));
         Expect.equal(gateway.count("/assert/token"), 2);
