@@ -1,3 +1,4 @@
+import Bytes
 import Attestation
 import Bytes
 import KeyStore

@@ -60,7 +60,7 @@ extension AdminDesk {
     /// first, because the answer could not be kept otherwise.
     func readInquiry() throws(Refusal) -> Step {
         judge.answer()
-        guard let inquiry = inquiry, let settings = site.settings.deviceCheck else {
+        guard let inquiry, let settings = site.settings.deviceCheck else {
             throw Refusal(.notFound, .deviceCheckPath)
         }
         let limit = intake.bodyByteCountMax
@@ -159,7 +159,7 @@ extension AdminDesk {
     }
 
     private func end(_ reply: DeviceReply) {
-        guard let inquiry = inquiry, let settings = site.settings.deviceCheck else { return }
+        guard let inquiry, let settings = site.settings.deviceCheck else { return }
         end(response(to: inquiry.action, reply, settings))
     }
 

@@ -13,9 +13,6 @@ struct Forwarder: ExchangePart {
     /// The attempts so far.
     @inline(__always) var attempts: UpstreamAttempts { state.attempts }
 
-    /// The request's place among those of its client; nil if it holds none.
-    @inline(__always) var place: HeldPlace? { state.place }
-
     /// How long the upstream has been waiting for the client.
     @inline(__always) var clientWait: ClientWait { state.clientWait }
 
@@ -26,6 +23,7 @@ struct Forwarder: ExchangePart {
     final class State {
         var upstream: (any RequestSink)? = nil
         var attempts: UpstreamAttempts = UpstreamAttempts()
+        /// The request's place among those of its client; nil if it holds none.
         var place: HeldPlace? = nil
         var clientWait: ClientWait = ClientWait()
         var tunnel: TunnelProgress = TunnelProgress()

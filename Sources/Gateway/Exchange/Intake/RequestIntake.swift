@@ -18,9 +18,6 @@ struct RequestIntake: ExchangePart {
 
     @inline(__always) var head: RequestHead { state.head }
 
-    /// The normal form of the path, if the path came in another.
-    @inline(__always) var normalPath: [UInt8] { state.normalPath }
-
     /// The route or endpoint that the request belongs to.
     @inline(__always) var match: Match { state.match }
 
@@ -29,9 +26,6 @@ struct RequestIntake: ExchangePart {
 
     /// True once the body has ended.
     @inline(__always) var isComplete: Bool { state.isComplete }
-
-    /// When the wait for the body began.
-    @inline(__always) var bodyStartedAt: MonotonicInstant { state.bodyStartedAt }
 
     /// The fields after the body, if the upstream can take them.
     @inline(__always) var trailers: TrailerSection? { state.trailers }
@@ -43,6 +37,7 @@ struct RequestIntake: ExchangePart {
     final class State {
         var headStorage: [UInt8] = []
         var head: RequestHead = RequestHead()
+        /// The normal form of the path, if the path came in another.
         var normalPath: [UInt8] = []
         var match: Match = Match()
         /// A body that is held back until the request is verified.
@@ -55,6 +50,7 @@ struct RequestIntake: ExchangePart {
         var scan: JSONScanner? = nil
         var digest: Bytes32 = .zero
         var isComplete: Bool = false
+        /// When the wait for the body began.
         var bodyStartedAt: MonotonicInstant = MonotonicInstant(nanoseconds: 0)
         var trailers: TrailerSection? = nil
         var isStreaming: Bool = false

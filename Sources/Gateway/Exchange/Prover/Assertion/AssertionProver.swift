@@ -8,11 +8,9 @@ struct AssertionProver: ExchangePart {
 
     @inline(__always) var state: State { exchange.assertionsState }
 
-    /// The memory that assertions are decoded into.
-    @inline(__always) var evidenceStorage: EvidenceStorage { state.evidenceStorage }
-
     /// The memory for decoding.
     final class State {
+        /// The memory that assertions are decoded into.
         var evidenceStorage: EvidenceStorage = EvidenceStorage()
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
