@@ -87,7 +87,7 @@ let package = Package(
         library("AndroidAttestation", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
         library(
             "AndroidAttestationTesting",
-            ["AndroidAttestation", "Attestation", "Bytes", "CBOR", "Crypto", "DER"]),
+            ["AndroidAttestation", "Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
         library("Policy", ["Bytes", "HTTP"]),
         library("JWT", ["Bytes", "Crypto", "JSON"]),
         library(
@@ -158,9 +158,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport-lab",
             dependencies: [
-                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
-                "HTTP", "JSON",
-                "TLS",
+                "AndroidAttestation", "AndroidAttestationTesting", "AppAttest", "Attestation",
+                "AppAttestTesting", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "TLS",
             ],
             swiftSettings: strict),
 

@@ -3,10 +3,13 @@ public import Crypto
 /// The reason why the simulator could not make an object.
 public enum AndroidSimulationError: Error, Hashable, Sendable, CustomStringConvertible {
     case crypto(CryptoError)
+    /// A saved state lacks this member, or it has another form.
+    case state(String)
 
     public var description: String {
         switch self {
         case .crypto(let error): "simulator: \(error)"
+        case .state(let member): "simulator: member \(member) of the saved state is unusable"
         }
     }
 

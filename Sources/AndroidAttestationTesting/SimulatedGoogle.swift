@@ -1,6 +1,7 @@
 public import AndroidAttestation
 import Bytes
 import Crypto
+public import JSON
 
 /// A stand-in for Google and the makers of phones: a root, and below it the issuers of factory keys
 /// and of remotely provisioned ones.
@@ -45,6 +46,44 @@ public final class SimulatedGoogle: Sendable {
         }
         rootDER = der
         (root, rootPEM) = made
+    }
+
+    // MARK: saving
+
+    /// The state to go on as the same Google, including the private keys.
+    public func state() throws(AndroidSimulationError) -> JSONValue {
+        var keys: [JSONValue] = []
+        for key in attestationKeys { keys.append(try StateReader.saved(key)) }
+        return .object([
+            "root": .string(String(decoding: rootPEM, as: UTF8.self)),
+            "root_key": try StateReader.saved(rootKey),
+            "intermediate_key": try StateReader.saved(intermediateKey),
+            "server_key": try StateReader.saved(serverKey), "attestation_keys": .array(keys),
+            "attestation_serials": .array(
+                attestationSerials.map { .string(Hex.encode($0)) }),
+        ])
+    }
+
+    public init(state: JSONValue) throws(AndroidSimulationError) {
+        let reader = StateReader(state)
+        rootKey = try reader.key("root_key")
+        intermediateKey = try reader.key("intermediate_key")
+        serverKey = try reader.key("server_key")
+        attestationKeys = try reader.list("attestation_keys") { value in
+            value.stringValue.flatMap { StateReader.key($0) }
+        }
+        attestationSerials = try reader.list("attestation_serials") { value in
+            value.stringValue.flatMap { Hex.decode($0) }
+        }
+        // One of a TEE and one of a StrongBox.
+        guard attestationKeys.count == 2 else { throw .state("attestation_keys") }
+        guard attestationSerials.count == 2 else { throw .state("attestation_serials") }
+        let certificate = try reader.certificate("root")
+        rootDER = certificate.der
+        rootPEM = Array(try reader.text("root").utf8)
+        root = try AndroidSimulationError.wrap { () throws(CryptoError) in
+            try AndroidRoot(certificate)
+        }
     }
 
     // MARK: names

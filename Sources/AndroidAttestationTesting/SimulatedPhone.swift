@@ -1,6 +1,7 @@
 import AndroidAttestation
 public import Attestation
 public import Crypto
+public import JSON
 
 /// One installation of an Android app with a key in the phone's Keystore. It attests and signs
 /// requests, correctly or with a chosen fault.
@@ -26,6 +27,21 @@ public final class SimulatedPhone: Sendable {
         }
         keyID = KeyID(of: self.key.publicKey)
     }
+
+    // MARK: saving
+
+    /// The state to go on as the same phone, including its private key.
+    public func state() throws(AndroidSimulationError) -> JSONValue {
+        .object(["profile": profile.state, "key": try StateReader.saved(key.key)])
+    }
+
+    public convenience init(state: JSONValue) throws(AndroidSimulationError) {
+        let reader = StateReader(state)
+        guard let profile = state["profile"] else { throw .state("profile") }
+        try self.init(PhoneProfile(state: profile), key: try reader.p256Key("key"))
+    }
+
+    // MARK: proofs
 
     /// The signature of a request: ECDSA with SHA-256 over the client data's bytes, in DER.
     public func sign(clientData: [UInt8]) throws(AndroidSimulationError) -> [UInt8] {
