@@ -1,5 +1,6 @@
 import AndroidAttestation
 public import Attestation
+import Bytes
 public import Crypto
 public import JSON
 
@@ -46,6 +47,12 @@ public final class SimulatedPhone: Sendable {
     /// The signature of a request: ECDSA with SHA-256 over the client data's bytes, in DER.
     public func sign(clientData: [UInt8]) throws(AndroidSimulationError) -> [UInt8] {
         try AndroidSimulationError.wrap { () throws(CryptoError) in try key.sign(clientData) }
+    }
+
+    /// The bytes that an app passes to `setAttestationChallenge` for a gateway's challenge, of which
+    /// Keystore takes at most 128.
+    public static func attestationChallenge(of token: [UInt8]) -> [UInt8] {
+        token.count > 128 ? SHA256.hash(token).array : token
     }
 
     /// The certificates of the phone's key in DER, leaf first, made at `seconds` since 1970.

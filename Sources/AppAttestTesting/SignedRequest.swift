@@ -1,4 +1,4 @@
-import Attestation
+public import Attestation
 import Bytes
 import Crypto
 import JSON
@@ -41,6 +41,24 @@ public struct SignedRequest: Hashable, Sendable {
     public let headers: [Header]
     public let clientData: [UInt8]
     public let assertion: [UInt8]
+
+    /// The client data of the `header` shape. The members that are nil are left out.
+    public static func clientData(
+        method: String, path: String, query: String? = nil, body: [UInt8], challenge: String?,
+        keyID: KeyID? = nil
+    ) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        if let challenge { writer.member("challenge", string: challenge) }
+        writer.member("method", string: method)
+        writer.member("path", string: path)
+        if let query { writer.member("query", string: query) }
+        writer.member("bodySHA256", string: Base64.encode(SHA256.hash(body).array))
+        if let keyID { writer.member("keyId", string: keyID.base64) }
+        writer.endObject()
+        let buffer = writer.finish()
+        return buffer.readable.array
+    }
 }
 
 extension SimulatedDevice {
@@ -54,17 +72,9 @@ extension SimulatedDevice {
         challenge: String?, keyIDPlace: KeyIDPlace = .header,
         names: RequestHeaderNames = RequestHeaderNames(), fault: AssertionFault? = nil
     ) throws(SimulationError) -> SignedRequest {
-        var writer = JSONWriter()
-        writer.beginObject()
-        if let challenge { writer.member("challenge", string: challenge) }
-        writer.member("method", string: method)
-        writer.member("path", string: path)
-        if let query { writer.member("query", string: query) }
-        writer.member("bodySHA256", string: Base64.encode(SHA256.hash(body).array))
-        if keyIDPlace == .clientData { writer.member("keyId", string: keyID.base64) }
-        writer.endObject()
-        let buffer = writer.finish()
-        let clientData = buffer.readable.array
+        let clientData = SignedRequest.clientData(
+            method: method, path: path, query: query, body: body, challenge: challenge,
+            keyID: keyIDPlace == .clientData ? keyID : nil)
         let assertion = try assert(
             clientDataHash: SHA256.hash(clientData).array, fault: fault)
         var headers = [
