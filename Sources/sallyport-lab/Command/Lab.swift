@@ -1,4 +1,4 @@
-/// The command `sallyport-lab`: a simulated device and its Apple, a load generator, the demo.
+/// The command `sallyport-lab`: simulated devices with their Apple and Google, a load generator, the demo.
 @main
 enum Lab {
     static func main() {
@@ -30,9 +30,9 @@ enum Lab {
     static let help = """
         usage: sallyport-lab COMMAND [OPTION...]
 
-          root     mint a stand-in for Apple, and write its root for trust.extra_roots
+          root     mint a stand-in for Apple or Google, and write its root for a gateway's `trust`
           device   new, attest, sign, request: a simulated device kept in a file
-          mint     write one attestation, assertion or receipt, right or with one fault
+          mint     make one attestation, assertion, signature or receipt, right or with one fault
           vectors  signed requests with the verdict that each has to get, for tests of clients
           seed     write key records for `sallyport keys import`
           load     requests in a closed loop, plain or asserted; prints one JSON line

@@ -1,3 +1,4 @@
+import AndroidAttestationTesting
 import AppAttestTesting
 import Bytes
 import EventLoop
@@ -30,5 +31,9 @@ enum LabFile {
 
     static func apple(_ path: String) throws -> SimulatedApple {
         try SimulatedApple(state: try readJSON(path))
+    }
+
+    static func google(_ path: String) throws -> SimulatedGoogle {
+        try SimulatedGoogle(state: try readJSON(path))
     }
 }

@@ -51,6 +51,11 @@ struct LabOptions {
         return number
     }
 
+    /// The parts of a value between commas; nil if the option is not given.
+    func list(_ name: String) -> [String]? {
+        values[name]?.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
     /// The value of an option with a closed set of names, or `fallback`.
     func choice<Choice>(
         _ name: String, or fallback: Choice
@@ -60,11 +65,17 @@ struct LabOptions {
 
     func optionalChoice<Choice>(_ name: String) -> Choice?
     where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
-        guard let text = values[name] else { return nil }
-        guard let choice = Choice(rawValue: text) else {
-            let all = Choice.allCases.map(\.rawValue).joined(separator: " ")
+        values[name].map { one($0, of: Choice.allCases.map { ($0.rawValue, $0) }, name) }
+    }
+
+    /// The one of `choices` whose word is `text`, the value of `name`.
+    func one<Choice>(
+        _ text: String, of choices: [(word: String, choice: Choice)], _ name: String
+    ) -> Choice {
+        guard let found = choices.first(where: { $0.word == text }) else {
+            let all = choices.map(\.word).joined(separator: " ")
             LabExit.usage("\(name): \(text) is none of: \(all)")
         }
-        return choice
+        return found.choice
     }
 }

@@ -45,14 +45,15 @@ struct DemoScenario {
     // MARK: enrolment
 
     private mutating func enrol() throws {
-        let challenge = try client.attestationChallenge(for: device)
+        let challenge = try client.attestationChallenge(for: device.keyID)
         let enrolment = try DeviceClient.enrolment(of: device, by: apple, challenge: challenge)
         try send("attestation of the device's key", enrolment)
         try send("the same attestation again (a lost answer)", enrolment)
         let stranger = try SimulatedDevice(appID: device.appID)
         let other = try SimulatedApple(around: WallClock.now().seconds)
         let forged = try DeviceClient.enrolment(
-            of: stranger, by: other, challenge: try client.attestationChallenge(for: stranger))
+            of: stranger, by: other, challenge: try client.attestationChallenge(for: stranger.keyID)
+        )
         try send("attestation under another root", forged, .refused(403, "attestation_invalid"))
     }
 

@@ -1,3 +1,4 @@
+import AndroidAttestationTesting
 import AppAttestTesting
 import Attestation
 import Bytes
@@ -21,10 +22,10 @@ struct DeviceClient {
         try challenge(target: base + "assert/challenge")
     }
 
-    /// A long-lived challenge for this key's attestation.
-    func attestationChallenge(for device: SimulatedDevice) throws -> String {
-        let keyID = Base64.encodeURL(device.keyID.digest.array)
-        return try challenge(target: base + "attest/challenge?key_id=" + keyID)
+    /// A challenge for an attestation: of this key, which gives it a long life, or of any.
+    func attestationChallenge(for keyID: KeyID?) throws -> String {
+        let query = keyID.map { "?key_id=" + Base64.encodeURL($0.digest.array) } ?? ""
+        return try challenge(target: base + "attest/challenge" + query)
     }
 
     private func challenge(target: String) throws -> String {
@@ -49,8 +50,31 @@ struct DeviceClient {
         writer.member("attestation", string: Base64.encode(attestation))
         writer.member("challenge", string: challenge)
         writer.endObject()
-        let body = writer.finish()
-        return HTTPRequest(
+        return posting(writer.finish(), base)
+    }
+
+    /// The body of `POST /attest/verify` for a phone's key.
+    static func enrolment(
+        of phone: SimulatedPhone, by google: SimulatedGoogle, challenge: String,
+        base: String = "/", fault: AndroidFault? = nil
+    ) throws -> HTTPRequest {
+        let chain = try phone.attestation(
+            challenge: SimulatedPhone.attestationChallenge(of: Array(challenge.utf8)), by: google,
+            at: WallClock.now().seconds, fault: fault)
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("platform", string: LabPlatform.android.rawValue)
+        writer.member("key_id", string: phone.keyID.base64)
+        writer.beginArray("chain")
+        for certificate in chain { writer.element(string: Base64.encode(certificate)) }
+        writer.endArray()
+        writer.member("challenge", string: challenge)
+        writer.endObject()
+        return posting(writer.finish(), base)
+    }
+
+    private static func posting(_ body: borrowing ByteBuffer, _ base: String) -> HTTPRequest {
+        HTTPRequest(
             method: "POST", target: base + "attest/verify",
             fields: [("Content-Type", "application/json")], body: body.readable.array)
     }

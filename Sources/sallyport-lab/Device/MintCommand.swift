@@ -1,3 +1,4 @@
+import AndroidAttestationTesting
 import AppAttestTesting
 import Attestation
 import Bytes
@@ -15,20 +16,43 @@ enum MintCommand {
                                   [--fault NAME] [--base64]
                sallyport-lab mint receipt --apple FILE --device FILE --out FILE [--at SECONDS]
                                   [--risk-metric N] [--base64]
+               sallyport-lab mint android-attestation --google FILE (--device FILE | PHONE)
+                                  (--challenge TOKEN | --challenge-file FILE) [--at SECONDS]
+                                  [--fault NAME] [--pem] [--out FILE]
+               sallyport-lab mint android-signature --device FILE --client-data-file FILE
+                                  --out FILE [--fault NAME] [--base64]
                sallyport-lab mint --list
 
-        --challenge-file, --client-data-file  the bytes whose SHA-256 the object covers
+        --challenge-file, --client-data-file  the bytes whose SHA-256 the object covers; of a phone,
+                                              those that it attests or signs
         --client-data-hash                    that SHA-256 itself, as an app hands it to Apple
-        --list                                every fault, system and receipt form
+        --challenge TOKEN                     a gateway's challenge for a phone's key
+        --list                                every fault, system, quirk and receipt form
+
+        android-attestation prints a JSON array of base64, leaf first, unless --out is given; --pem
+        makes it PEM.
+        \(PhoneOptions.usage)
+        Faults of android-attestation: \(faults)
         """
+
+    private static var faults: String {
+        var lines = [""]
+        for fault in AndroidFault.allCases {
+            if (lines.last?.count ?? 0) + fault.rawValue.count > 94 { lines.append("") }
+            lines[lines.count - 1] += (lines.last == "" ? "  " : " ") + fault.rawValue
+        }
+        return lines.map { "\n" + $0 }.joined()
+    }
 
     static func run(_ words: [String]) throws {
         let options = LabOptions(
             words,
             names: [
                 "--apple", "--device", "--out", "--at", "--challenge-file", "--client-data-file",
-                "--client-data-hash", "--fault", "--receipt", "--risk-metric",
-            ], flags: ["--base64", "--list"], operandCounts: 0...1, usage: usage)
+                "--client-data-hash", "--fault", "--receipt", "--risk-metric", "--google",
+                "--challenge",
+            ] + PhoneOptions.names, flags: ["--base64", "--list", "--pem"] + PhoneOptions.flags,
+            operandCounts: 0...1, usage: usage)
         if options.has("--list") { return list() }
         guard let kind = options.operands.first else { LabExit.usage(usage) }
         let object: [UInt8]
@@ -36,7 +60,12 @@ enum MintCommand {
         case "attestation": object = try attestation(options)
         case "assertion": object = try assertion(options)
         case "receipt": object = try receipt(options)
+        case "android-attestation": object = try AndroidMinting.attestation(options)
+        case "android-signature": object = try AndroidMinting.signature(options)
         default: LabExit.usage(usage)
+        }
+        if kind == "android-attestation", options.value("--out") == nil {
+            return print(String(decoding: object, as: UTF8.self), terminator: "")
         }
         try LabFile.write(
             options.required("--out"),
@@ -48,6 +77,7 @@ enum MintCommand {
         for fault in AttestationFault.allCases { print("  \(fault.rawValue)  \(fault.code)") }
         print("assertion faults:")
         for fault in AssertionFault.allCases { print("  \(fault.rawValue)  \(fault.code)") }
+        AndroidMinting.list()
         print("systems: \(SimulatedSystem.allCases.map(\.rawValue).joined(separator: " "))")
         print("receipt forms: \(ReceiptForm.allCases.map(\.rawValue).joined(separator: " "))")
     }

@@ -1,0 +1,5 @@
+/// The platform of a simulated device.
+enum LabPlatform: String, CaseIterable {
+    case apple
+    case android
+}
