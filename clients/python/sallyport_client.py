@@ -2,7 +2,8 @@
 
 It is for tests, for machines without Apple's frameworks, and to be read: what it does, every client
 does. The device is the caller's: an object with generate_key(), attest_key(key_id, hash) and
-generate_assertion(key_id, hash), which raise DeviceError.
+generate_assertion(key_id, hash), which raise DeviceError; for AndroidClient, one with
+generate_key(challenge) and sign(key_id, client_data).
 """
 
 import base64
@@ -19,7 +20,10 @@ import urllib.parse
 
 
 class DeviceError(Exception):
-    """A failure of the device. code: a DCError's, such as invalid_key, or any other word."""
+    """A failure of the device. code: a DCError's, such as invalid_key, or any other word.
+
+    Of Android's, key_permanently_invalidated and key_missing end the key as invalid_key does.
+    """
 
     def __init__(self, code):
         super().__init__(code)
@@ -67,7 +71,11 @@ DEVICE_CODES = {
     "unknown_system_failure": "unknownSystemFailure", "feature_unsupported": "featureUnsupported",
     "invalid_input": "invalidInput", "invalid_key": "invalidKey",
     "server_unavailable": "serverUnavailable", "unsupported": "unsupported",
+    "key_permanently_invalidated": "keyPermanentlyInvalidated", "key_missing": "keyMissing",
+    "key_store": "keyStore",
 }
+# The key is lost, and another may do.
+OF_THE_KEY = {"invalid_key", "key_permanently_invalidated", "key_missing"}
 # Apple's servers and the kind of device: no other key would do better.
 NOT_OF_THE_KEY = {"server_unavailable", "feature_unsupported"}
 # The steps of the device, rather than of the network, which the gateway hears of otherwise.
@@ -259,7 +267,7 @@ class Client:
             return key_id, self._signed_by(key_id, method, target, body)
         except DeviceError as error:
             failures = self._state.get("failures", 0)
-            if error.code != "invalid_key" and (
+            if error.code not in OF_THE_KEY and (
                     error.code in NOT_OF_THE_KEY or failures < self.SIGN_FAILURES_MAX):
                 raise
             if not self._give_up_key(key_id):
@@ -275,8 +283,7 @@ class Client:
             "bodySHA256": base64.b64encode(hashlib.sha256(body).digest()).decode(),
         }).encode()
         try:
-            assertion = self._device.generate_assertion(
-                key_id, hashlib.sha256(client_data).digest())
+            assertion = self._proof(key_id, client_data)
         except DeviceError as error:
             self._note("assert", error, self._state.get("failures", 0) + 1)
             if error.code not in NOT_OF_THE_KEY:
@@ -291,6 +298,9 @@ class Client:
             "X-App-Attest-Key-Id": key_id,
         }
 
+    def _proof(self, key_id, client_data):
+        return self._device.generate_assertion(key_id, hashlib.sha256(client_data).digest())
+
     def _take_challenge(self, key_id):
         kept, self._challenge = self._challenge, None
         try:
@@ -299,10 +309,12 @@ class Client:
             self._note("challenge", error)
             raise
 
-    def _fetch_challenge(self, path, key_id):
-        # The other alphabet of base64 needs no escapes in a query.
-        name = key_id.translate(str.maketrans("+/", "-_")).rstrip("=")
-        answer = self._transmit("GET", f"{self._base}{path}?key_id={name}", {}, b"")
+    def _fetch_challenge(self, path, key_id=None):
+        target = self._base + path
+        if key_id:
+            # The other alphabet of base64 needs no escapes in a query.
+            target += "?key_id=" + key_id.translate(str.maketrans("+/", "-_")).rstrip("=")
+        answer = self._transmit("GET", target, {}, b"")
         refusal = answer.refusal()
         if refusal:
             raise refusal
@@ -430,22 +442,26 @@ class Client:
             attestation = self._device.attest_key(state["key_id"], digest)
             state.update(attestation=base64.b64encode(attestation).decode(), stage="attested")
         else:
-            members = {name: state[name] for name in ("key_id", "attestation", "challenge")}
-            answer = self._exchange(
-                "POST", f"{self._base}attest/verify", {"Content-Type": "application/json"},
-                json.dumps(members).encode())
-            refusal = answer.refusal()
-            if refusal:
-                raise refusal
-            if answer.status != 200:
-                raise UnexpectedAnswer(f"attest/verify: {answer.status}")
-            for name in ("attestation", "challenge", "failures", "waits_until", "wait_length"):
-                state.pop(name, None)
-            state["stage"] = "enrolled"
+            self._verify(
+                state, {name: state[name] for name in ("key_id", "attestation", "challenge")})
+
+    def _verify(self, state, members):
+        answer = self._exchange(
+            "POST", f"{self._base}attest/verify", {"Content-Type": "application/json"},
+            json.dumps(members).encode())
+        refusal = answer.refusal()
+        if refusal:
+            raise refusal
+        if answer.status != 200:
+            raise UnexpectedAnswer(f"attest/verify: {answer.status}")
+        for name in (
+                "attestation", "chain", "challenge", "failures", "waits_until", "wait_length"):
+            state.pop(name, None)
+        state["stage"] = "enrolled"
 
     def _remedy(self, error):
         if isinstance(error, DeviceError):
-            if error.code in ("invalid_key", "invalid_input"):
+            if error.code in OF_THE_KEY | {"invalid_input"}:
                 return "new_key", None, 0
             return "wait", None, self.ENROLMENT_WAIT_MAX
         if isinstance(error, Refused):
@@ -489,5 +505,39 @@ class Client:
 
     @staticmethod
     def _restart(state):
-        for name in ("stage", "key_id", "challenge", "attestation"):
+        for name in ("stage", "key_id", "challenge", "attestation", "chain"):
             state.pop(name, None)
+
+
+class AndroidClient(Client):
+    """The same for Android's Keystore, which makes each key for a challenge.
+
+    The device's generate_key(challenge) makes a key, given the bytes for setAttestationChallenge,
+    and returns its ID and its certificates in DER, leaf first; sign(key_id, client_data) returns
+    the signature, ECDSA with SHA-256 in DER.
+    """
+
+    PHASES = {None: "challenge", "challenged": "key", "attested": "verify"}
+    # Keystore takes no longer challenge.
+    CHALLENGE_MAX = 128
+
+    def _proof(self, key_id, client_data):
+        return self._device.sign(key_id, client_data)
+
+    def _step(self, state):
+        stage = state.get("stage")
+        if stage is None:
+            # No key is named, because there is none yet.
+            state.update(challenge=self._fetch_challenge("attest/challenge"), stage="challenged")
+        elif stage == "challenged":
+            challenge = state["challenge"].encode()
+            if len(challenge) > self.CHALLENGE_MAX:
+                challenge = hashlib.sha256(challenge).digest()
+            key_id, chain = self._device.generate_key(challenge)
+            state.update(
+                key_id=key_id, chain=[base64.b64encode(der).decode() for der in chain],
+                stage="attested")
+        else:
+            self._verify(state, {
+                "platform": "android",
+                **{name: state[name] for name in ("key_id", "chain", "challenge")}})

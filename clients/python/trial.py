@@ -1,11 +1,15 @@
 """Lets the client play against `sallyport-lab trial`, on a simulated device.
 
     python3 trial.py PORT LAB STATE APPLE APP_ID [CA]
+    python3 trial.py PORT LAB STATE GOOGLE PACKAGE=DIGEST [CA]
 
 PORT: the trial's. LAB: the command sallyport-lab. STATE: a file for the device, which must not
-exist. APPLE: the file of `sallyport-lab root`. CA: PEM, if the trial speaks TLS.
+exist. APPLE, GOOGLE: the file of `sallyport-lab root`. DIGEST: of the certificate that signs the
+Android app, in hexadecimal. CA: PEM, if the trial speaks TLS.
 """
 
+import base64
+import json
 import ssl
 import subprocess
 import sys
@@ -14,11 +18,11 @@ import time
 import sallyport_client
 
 
-class LabDevice:
-    """A device that sallyport-lab simulates."""
+class Lab:
+    """Keys in files of sallyport-lab."""
 
-    def __init__(self, lab, state, apple, app_id):
-        self._lab, self._path, self._apple, self._app_id = lab, state, apple, app_id
+    def __init__(self, lab, state):
+        self._lab, self._path = lab, state
         self._count = 0
 
     def _run(self, *words):
@@ -28,31 +32,70 @@ class LabDevice:
     def _state(self):
         return f"{self._path}.{self._count}"
 
+    def _write(self, contents):
+        path = f"{self._path}.input"
+        with open(path, "wb") as file:
+            file.write(contents)
+        return path
+
+    def _mint(self, kind, *words):
+        out = f"{self._path}.{kind}"
+        self._run("mint", kind, "--device", self._state(), "--out", out, *words)
+        with open(out, "rb") as file:
+            return file.read()
+
+
+class LabDevice(Lab):
+    """A device of Apple's that sallyport-lab simulates."""
+
+    def __init__(self, lab, state, apple, app_id):
+        super().__init__(lab, state)
+        self._apple, self._app_id = apple, app_id
+
     def generate_key(self):
         self._count += 1
         return self._run("device", "new", "--state", self._state(), "--app", self._app_id).strip()
 
     def attest_key(self, key_id, client_data_hash):
-        return self._mint("attestation", client_data_hash, "--apple", self._apple)
+        return self._mint(
+            "attestation", "--client-data-hash", client_data_hash.hex(), "--apple", self._apple)
 
     def generate_assertion(self, key_id, client_data_hash):
-        return self._mint("assertion", client_data_hash)
-
-    def _mint(self, kind, client_data_hash, *words):
-        out = f"{self._path}.{kind}"
-        self._run(
-            "mint", kind, "--device", self._state(), "--out", out, "--client-data-hash",
-            client_data_hash.hex(), *words)
-        with open(out, "rb") as file:
-            return file.read()
+        return self._mint("assertion", "--client-data-hash", client_data_hash.hex())
 
 
-def main(port, lab, state, apple, app_id, ca=None):
+class LabPhone(Lab):
+    """An Android phone that sallyport-lab simulates."""
+
+    def __init__(self, lab, state, google, package, digest):
+        super().__init__(lab, state)
+        self._google, self._package, self._digest = google, package, digest
+
+    def generate_key(self, challenge):
+        self._count += 1
+        key_id = self._run(
+            "device", "new", "--platform", "android", "--state", self._state(),
+            "--app", self._package, "--signing-digest", self._digest).strip()
+        chain = self._mint(
+            "android-attestation", "--google", self._google,
+            "--challenge-file", self._write(challenge))
+        return key_id, [base64.b64decode(text) for text in json.loads(chain)]
+
+    def sign(self, key_id, client_data):
+        return self._mint(
+            "android-signature", "--client-data-file", self._write(client_data))
+
+
+def main(port, lab, state, root, app, ca=None):
+    package, is_android, digest = app.partition("=")
     context = ssl.create_default_context(cafile=ca) if ca else None
     scheme = "https" if ca else "http"
-    client = sallyport_client.Client(
-        sallyport_client.http_transport(f"{scheme}://localhost:{port}", context),
-        LabDevice(lab, state, apple, app_id))
+    transport = sallyport_client.http_transport(f"{scheme}://localhost:{port}", context)
+    if is_android:
+        client = sallyport_client.AndroidClient(
+            transport, LabPhone(lab, state, root, package, digest))
+    else:
+        client = sallyport_client.Client(transport, LabDevice(lab, state, root, app))
     for number in range(200):
         try:
             answer = client.send("POST", "/api/trial", b'{"n":%d}' % number)
