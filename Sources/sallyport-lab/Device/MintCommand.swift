@@ -32,7 +32,7 @@ enum MintCommand {
         android-attestation prints a JSON array of base64, leaf first, unless --out is given; --pem
         makes it PEM.
         \(PhoneOptions.usage)
-        Faults of android-attestation: \(faults)
+        Faults of android-attestation:\(faults)
         """
 
     private static var faults: String {

@@ -14,7 +14,7 @@ enum PhoneOptions {
     static let usage = """
         PHONE: --app PACKAGE[,PACKAGE...]       the app, and those that share its user id
                --signing-digest HEX[,HEX...]    SHA-256 of the certificates that sign them
-               --security-level tee|strongbox   tee by default
+               --security-level tee|strongbox   tee by default; software: --fault softwareKey
                --provisioning factory|remote    factory by default
                --attestation-version N          1 to 4, 100 to 500; 300 by default
                --boot-state verified|self_signed|unverified|failed, --boot-key HEX, --unlocked

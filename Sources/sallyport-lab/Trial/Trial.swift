@@ -22,6 +22,8 @@ final class Trial {
     private var unusedChallenge: String?
     private var card = TrialCard()
     private let now: () -> Int64
+    /// Looks at what a client on Android sends; nil in a trial of another.
+    private let witness: PhoneWitness?
     /// True if any client came.
     private(set) var isReached = false
 
@@ -29,10 +31,11 @@ final class Trial {
     var onEnd: (() -> Void)?
 
     /// `now`: milliseconds of a clock that is never set.
-    init(gateway: TrialGateway, acts: [TrialAct] = TrialAct.all, now: @escaping () -> Int64) {
+    init(gateway: TrialGateway, platform: LabPlatform, now: @escaping () -> Int64) {
         self.gateway = gateway
         self.now = now
-        waiting = acts[...]
+        witness = platform == .android ? PhoneWitness() : nil
+        waiting = (platform == .android ? TrialAct.android : TrialAct.all)[...]
         act = waiting.popFirst()
     }
 
@@ -52,7 +55,10 @@ final class Trial {
         case "assert/challenge":
             if unusedChallenge != nil { record.needlessFetchCount += 1 }
             return forward(request)
-        case "attest/challenge", "attest/failure", "assert/token": return forward(request)
+        case "assert/token":
+            witness?.mistakes(ofRequest: request).forEach(blame)
+            return forward(request)
+        case "attest/challenge", "attest/failure": return forward(request)
         default:
             if request.path == Self.elsewhere {
                 record.strayRequestCount += 1
@@ -73,12 +79,14 @@ final class Trial {
     }
 
     private func enrol(_ request: HTTPRequest) -> StandInReply {
+        witness?.mistakes(ofEnrolment: request).forEach(blame)
         let members = try? JSONValue.parse(request.body.span, byteCountMax: 64 * 1024)
         if let keyID = members?["key_id"]?.stringValue, keyIDs.insert(keyID).inserted {
             record.newKeyCount += 1
         }
         guard act?.place == .enrolment else { return forward(request) }
-        let attestation = Array((members?["attestation"]?.stringValue ?? "").utf8)
+        let texts = members?["chain"]?.arrayValue ?? [members?["attestation"]].compactMap(\.self)
+        let attestation = Array(texts.compactMap(\.stringValue).joined(separator: " ").utf8)
         let index = note(request, attestation)
         if let act, index < act.misdeeds.count {
             return commit(act.misdeeds[index], request)
@@ -119,6 +127,7 @@ final class Trial {
         {
             blame("sent the same assertion twice")
         }
+        witness?.mistakes(ofRequest: request).forEach(blame)
         guard let act else { return over() }
         let challenge = request.signedChallenge
         if challenge == unusedChallenge { unusedChallenge = nil }

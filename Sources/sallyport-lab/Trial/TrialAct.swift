@@ -58,7 +58,19 @@ enum TrialRule {
 }
 
 extension TrialAct {
-    /// All acts, in their order.
+    /// The acts for a client on Android, in their order. A phone makes its key for a challenge, so
+    /// one that has expired ends the key.
+    static let android: [TrialAct] = {
+        let expired = TrialAct(
+            name: "enrolment_expired", story: "the challenge of the key has expired",
+            place: .enrolment,
+            misdeeds: [.refuse(401, code: "challenge_expired", action: "fetch_challenge")],
+            rules: [.attempts(atMost: 2), .newKeys(1)])
+        let enrolments = all.prefix { $0.place == .enrolment }
+        return enrolments + [expired] + all.dropFirst(enrolments.count)
+    }()
+
+    /// The acts for a client on Apple's platforms, in their order.
     static let all: [TrialAct] = [
         TrialAct(
             name: "enrolment_unavailable", story: "the gateway cannot enrol for a second",

@@ -4,8 +4,9 @@ import TLS
 /// `sallyport-lab trial`: scores a client by its reactions to faults.
 enum TrialCommand {
     private static let usage = """
-        usage: sallyport-lab trial --gateway HOST:PORT [--port N] [--base PATH] [--seconds N]
-                                   [--certificate FILE --key FILE] [--json]
+        usage: sallyport-lab trial --gateway HOST:PORT [--platform android] [--port N]
+                                   [--base PATH] [--seconds N] [--certificate FILE --key FILE]
+                                   [--json]
 
         Stands on a port of 127.0.0.1 in front of a gateway, misbehaves on purpose, and prints what
         the client did wrong: a key too many, a request repeated blindly, a challenge lost, a wait
@@ -15,6 +16,12 @@ enum TrialCommand {
         gateway, each with a body that no other has, whatever comes of them, until an answer has
         the header `X-Trial: over`.
 
+        A client on Android is also told if its chain, its client data or its signature is wrong.
+        Its phone is simulated by `device new --platform android`, `mint android-attestation` and
+        `mint android-signature`. The gateway needs the root of `root --platform android` in
+        trust.android.extra_roots, and the app in `apps`, with `android` and `signing_digests`.
+
+          --platform     apple, which is the default, or android
           --port         0, which is the default, for a free one
           --base         endpoints.base if it is not /
           --seconds      how long the client may take; 300 by default
@@ -28,7 +35,10 @@ enum TrialCommand {
     static func run(_ words: [String]) throws {
         let options = LabOptions(
             words,
-            names: ["--gateway", "--port", "--base", "--seconds", "--certificate", "--key"],
+            names: [
+                "--gateway", "--port", "--base", "--seconds", "--certificate", "--key",
+                "--platform",
+            ],
             flags: ["--json"], usage: usage)
         guard let port = UInt16(exactly: options.count("--port", or: 0)) else {
             LabExit.usage("--port: no port\n\n\(usage)")
@@ -42,7 +52,10 @@ enum TrialCommand {
         // Otherwise the client would be blamed for a missing gateway.
         try gateway.reach()
         let loop = try EventLoop()
-        let trial = Trial(gateway: gateway) { MonotonicInstant.now().milliseconds }
+        let platform = options.choice("--platform", or: LabPlatform.apple)
+        let trial = Trial(gateway: gateway, platform: platform) {
+            MonotonicInstant.now().milliseconds
+        }
         let listener = try StandInListener(loop, port: port, tls: try tls(options)) {
             trial.reply(to: $0)
         }
