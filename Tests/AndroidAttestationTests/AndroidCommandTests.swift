@@ -2,6 +2,7 @@ import AndroidAttestation
 import AndroidAttestationTesting
 import Attestation
 import Bytes
+import Foundation
 import GatewayTesting
 import JSON
 import Testing
@@ -90,5 +91,45 @@ struct AndroidCommandTests {
         let outcome = try BuiltProgram.run(["explain"] + arguments)
         #expect(outcome.status == .exited(2))
         #expect(outcome.standardOutput.isEmpty)
+    }
+
+    @Test("are minted with each fault by sallyport-lab")
+    func minted() throws {
+        let directory = try ScratchDirectory()
+        let google = directory.path(of: "google.json")
+        let root = directory.path(of: "root.pem")
+        let made = try ChildProcess.run(
+            BuiltProgram.lab,
+            ["root", "--platform", "android", "--state", google, "--pem", root])
+        try #require(made.status == .exited(0), "\(made.standardError)")
+        let device = directory.path(of: "phone.json")
+        let phone = try ChildProcess.run(
+            BuiltProgram.lab,
+            [
+                "device", "new", "--platform", "android", "--state", device, "--app",
+                androidPackage, "--signing-digest", Hex.encode(androidDigest.array),
+            ])
+        let keyID = try #require(
+            KeyID(base64: phone.standardOutput.filter { !$0.isWhitespace }))
+        var expected = AndroidExpectations(at: androidNow)
+        expected.challenge = androidChallenge
+        expected.keyID = keyID
+        expected.packages = [androidPackage]
+        expected.signingDigests = [androidDigest]
+        expected.roots = try AndroidRoot.parsePEM(
+            Array(try String(contentsOfFile: root, encoding: .utf8).utf8))
+        let mint = [
+            "mint", "android-attestation", "--google", google, "--device", device, "--at",
+            "\(androidNow)", "--challenge", String(decoding: androidChallenge, as: UTF8.self),
+        ]
+        for fault in [nil] + AndroidFault.allCases.map(Optional.some) {
+            for form in [[], ["--pem"]] where form.isEmpty || fault == nil {
+                let words = fault.map { ["--fault", $0.rawValue] } ?? []
+                let outcome = try ChildProcess.run(BuiltProgram.lab, mint + words + form)
+                let chain = AndroidChainInput.chain(Array(outcome.standardOutput.utf8)) ?? []
+                let explanation = Explanation.androidAttestation(chain, expecting: expected)
+                #expect(explanation.code == fault?.code ?? "ok", "\(outcome.standardError)")
+            }
+        }
     }
 }

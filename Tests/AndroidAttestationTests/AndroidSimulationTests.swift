@@ -133,6 +133,39 @@ struct AndroidSimulationTests {
         #expect(try enrolment.code(both) == "ok")
     }
 
+    @Test("go on from saved state")
+    func state() throws {
+        let enrolment = try Enrolment {
+            $0.securityLevel = .strongBox
+            $0.provisioning = .remote
+            $0.packages.append("com.example.second")
+            $0.bootState = .selfSigned
+            $0.isLocked = false
+            $0.quirks = [.lockedAsOne, .unsortedSets]
+        }
+        let phone = try SimulatedPhone(state: enrolment.phone.state())
+        #expect(phone.keyID == enrolment.phone.keyID)
+        #expect(phone.profile == enrolment.phone.profile)
+        let google = try SimulatedGoogle(state: AndroidWorld.google.state())
+        var other = try Enrolment()
+        other.chain = try other.phone.attestation(
+            challenge: androidChallenge, by: google, at: androidNow)
+        #expect(try other.code() == "ok")
+        #expect(throws: AndroidSimulationError.self) { try SimulatedPhone(state: .object([:])) }
+        #expect(throws: AndroidSimulationError.self) { try SimulatedGoogle(state: .null) }
+    }
+
+    @Test("sign requests with one fault", arguments: PhoneSignatureFault.allCases)
+    func signatureFaults(fault: PhoneSignatureFault) throws {
+        let phone = try Enrolment().phone
+        let clientData = Array(#"{"challenge":"c"}"#.utf8)
+        let signature = try phone.sign(clientData: clientData, fault: fault)
+        var verifier = try P256Verifier()
+        let isValid = verifier.isValid(
+            signature: signature.span, message: clientData.span, key: phone.publicKey)
+        #expect(!isValid)
+    }
+
     @Test("are verified by the signature of the key they certify, and by no other")
     func signatures() throws {
         let phone = try Enrolment().phone

@@ -89,12 +89,14 @@ final class ClientSite {
     var deviceTokens = SimulatedDeviceTokens()
 
     init(
-        attest: String = "mode: enforce", isSupported: Bool = true, more: [String] = []
+        attest: String = "mode: enforce", isSupported: Bool = true, more: [String] = [],
+        _ configure: (inout GatewayConfiguration) -> Void = { _ in }
     ) throws {
         upstream = try RecordingUpstream()
         var gatewayConfiguration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: attest)
         gatewayConfiguration.more += more
+        configure(&gatewayConfiguration)
         gateway = try GatewayProcess(gatewayConfiguration)
         service = SimulatedService(isSupported: isSupported)
         guard let url = URL(string: "http://127.0.0.1:\(gateway.port)") else {

@@ -44,6 +44,8 @@ public struct GatewayConfiguration: Sendable {
     public var registry: String?
     /// ``TestApple``'s by default.
     public var extraRootPaths = [TestApple.rootPath]
+    /// For `trust.android.extra_roots`.
+    public var androidRootPaths: [String] = []
     /// A test that counts what each worker has of its own sets 1.
     public var workers = Self.workersOfTests
     /// Whole top-level entries, e.g. `timeouts: { request_head: 200ms }`.
@@ -95,9 +97,11 @@ public struct GatewayConfiguration: Sendable {
             "registry: { \(registry ?? "sqlite: \(registryPath ?? directory + "/registry.db")") }",
             "counters: \(counters)",
         ]
-        if !extraRootPaths.isEmpty {
-            lines.append("trust: { extra_roots: [\(extraRootPaths.joined(separator: ", "))] }")
+        let roots = [extraRootPaths, androidRootPaths].map { paths in
+            paths.isEmpty ? nil : "extra_roots: [\(paths.joined(separator: ", "))]"
         }
+        let trust = [roots[0], roots[1].map { "android: { \($0) }" }].compactMap { $0 }
+        if !trust.isEmpty { lines.append("trust: { \(trust.joined(separator: ", ")) }") }
         lines.append("upstreams:")
         lines += upstreams.sorted { $0.key < $1.key }.map { "  \($0.key): { \($0.value) }" }
         lines.append("routes:")

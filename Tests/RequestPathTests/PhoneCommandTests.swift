@@ -1,0 +1,109 @@
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+@Suite("Phones of sallyport-lab", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+struct PhoneCommandTests {
+    private static let package = "com.example.bank"
+    private static let digest = String(repeating: "ab", count: 32)
+
+    private let directory: ScratchDirectory
+    private let upstream: RecordingUpstream
+    private let gateway: GatewayProcess
+    private let google: String
+
+    init() throws {
+        directory = try ScratchDirectory()
+        google = directory.path(of: "google.json")
+        let root = directory.path(of: "google.pem")
+        let made = try ChildProcess.run(
+            BuiltProgram.lab,
+            ["root", "--platform", "android", "--state", google, "--pem", root])
+        try #require(made.status == .exited(0), "\(made.standardError)")
+        upstream = try RecordingUpstream()
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+        configuration.apps = ["{ android: \(Self.package), signing_digests: [\(Self.digest)] }"]
+        configuration.androidRootPaths = [root]
+        gateway = try GatewayProcess(configuration)
+    }
+
+    private func lab(_ words: [String]) throws -> ChildProcess.Outcome {
+        try ChildProcess.run(BuiltProgram.lab, words)
+    }
+
+    /// A new phone's file.
+    private func phone(_ name: String, _ more: [String] = []) throws -> String {
+        let path = directory.path(of: name)
+        let words = ["device", "new", "--platform", "android", "--state", path]
+        let outcome = try lab(
+            words + ["--app", Self.package, "--signing-digest", Self.digest] + more)
+        try #require(outcome.status == .exited(0), "\(outcome.standardError)")
+        return path
+    }
+
+    private func attest(_ path: String, _ more: [String] = []) throws -> ChildProcess.Outcome {
+        let address = "127.0.0.1:\(gateway.port)"
+        return try lab(
+            ["device", "attest", "--state", path, "--google", google, "--gateway", address]
+                + more)
+    }
+
+    private func request(_ path: String, _ more: [String] = []) throws -> String {
+        let address = "127.0.0.1:\(gateway.port)"
+        return try lab(
+            ["device", "request", "--state", path, "--gateway", address] + more
+                + ["POST", "/api/x"]
+        ).standardOutput
+    }
+
+    @Test("enrol, and sign requests that the gateway takes")
+    func requests() throws {
+        let phone = try phone(
+            "phone", ["--security-level", "strongbox", "--provisioning", "remote"])
+        let enrolled = try attest(phone)
+        #expect(enrolled.status == .exited(0), "\(enrolled.standardOutput)")
+        #expect(try request(phone, ["--body", "1"]).hasPrefix("HTTP/1.1 200"))
+        #expect(try request(phone, ["--key-id", "clientData"]).hasPrefix("HTTP/1.1 200"))
+        #expect(upstream.requests.count == 2)
+    }
+
+    @Test(
+        "sign with a fault when they are told to",
+        arguments: [
+            ("otherKey", "assertion_invalid"), ("hashedTwice", "assertion_invalid"),
+            ("empty", "assertion_malformed"),
+        ])
+    func faults(fault: String, code: String) throws {
+        let phone = try phone("phone")
+        try #require(try attest(phone).status == .exited(0))
+        let answer = try request(phone, ["--fault", fault])
+        #expect(answer.hasPrefix("HTTP/1.1 401") && answer.contains("\"\(code)\""), "\(answer)")
+        #expect(upstream.requests.isEmpty)
+    }
+
+    @Test("are refused in the state that they are told to be in")
+    func states() throws {
+        for (number, more) in [
+            ["--unlocked"], ["--boot-state", "self_signed"], ["--app", "com.example.other"],
+        ].enumerated() {
+            let refused = try attest(try phone("phone\(number)", more))
+            #expect(refused.status == .exited(1))
+            #expect(refused.standardOutput.contains("attestation_invalid"), "\(more)")
+        }
+        let phone = try phone("last")
+        #expect(try attest(phone, ["--fault", "imeiAttested"]).status == .exited(1))
+        #expect(try attest(phone).status == .exited(0))
+    }
+
+    @Test("have a platform that is not mistaken for another")
+    func platforms() throws {
+        let phone = try phone("phone")
+        let outcome = try lab([
+            "device", "request", "--platform", "apple", "--state", phone, "--gateway",
+            "127.0.0.1:\(gateway.port)", "GET", "/api/x",
+        ])
+        #expect(outcome.status == .exited(1))
+        #expect(outcome.standardError.contains("holds a device of --platform android"))
+    }
+}
