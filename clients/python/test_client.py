@@ -1,5 +1,7 @@
 """What the client does where a real gateway cannot be made to fail: python3 -m unittest"""
 
+import base64
+import hashlib
 import json
 import unittest
 
@@ -223,6 +225,77 @@ class ClientTest(unittest.TestCase):
         self.gateway.answers["/attest/challenge"] = [ConnectionResetError()]
         self.assertRaises(ConnectionResetError, self.send)
         self.assertEqual(self.gateway.count("/api/x"), 0)
+
+
+class Phone:
+    """Makes keys with names in a row, and keeps what it attested and signed."""
+
+    def __init__(self):
+        self.challenges, self.signed, self.failures = [], [], []
+
+    def generate_key(self, challenge):
+        self.challenges.append(challenge)
+        return f"key{len(self.challenges)}", [b"leaf", b"root"]
+
+    def sign(self, key_id, client_data):
+        if self.failures:
+            raise sallyport.DeviceError(self.failures.pop(0))
+        self.signed.append((key_id, client_data))
+        return b"signature"
+
+
+class AndroidClientTest(unittest.TestCase):
+    def setUp(self):
+        self.gateway, self.phone, self.bodies = Gateway(), Phone(), []
+
+        def transport(method, target, headers, body):
+            self.bodies.append((target, body))
+            return self.gateway(method, target, headers, body)
+
+        self.client = sallyport.AndroidClient(
+            transport, self.phone, sleep=lambda seconds: None, sends_unproved=False)
+
+    def test_key_is_made_for_a_challenge_that_names_none(self):
+        self.assertEqual(self.client.send("GET", "/api/x").status, 200)
+        self.assertEqual(self.phone.challenges, [b"challenge"])
+        self.assertEqual(self.bodies[0][0], "/attest/challenge")
+        self.assertEqual(json.loads(self.bodies[1][1]), {
+            "platform": "android", "key_id": "key1", "chain": ["bGVhZg==", "cm9vdA=="],
+            "challenge": "challenge"})
+
+    def test_signature_is_of_the_client_data_itself(self):
+        self.client.send("GET", "/api/x")
+        headers = self.gateway.requests[-1][2]
+        key_id, client_data = self.phone.signed[0]
+        self.assertEqual(headers["X-App-Attest-Key-Id"], key_id)
+        self.assertEqual(
+            base64.b64decode(headers["X-App-Attest-Client-Data"]), client_data)
+        self.assertEqual(base64.b64decode(headers["X-App-Attest-Assertion"]), b"signature")
+
+    def test_longer_challenge_than_keystore_takes_is_hashed(self):
+        token = b"c" * 129
+        self.gateway.answers["/attest/challenge"] = [sallyport.Answer(200, {}, token)]
+        self.client.enrol()
+        self.assertEqual(self.phone.challenges, [hashlib.sha256(token).digest()])
+
+    def test_expired_challenge_ends_the_key_once(self):
+        expired = refusal(401, "challenge_expired", "fetch_challenge")
+        self.gateway.answers["/attest/verify"] = [expired]
+        self.client.enrol()
+        self.assertEqual(len(self.phone.challenges), 2)
+        self.client.reset()
+        self.gateway.answers["/attest/verify"] = [expired, expired]
+        self.assertRaises(sallyport.Refused, self.client.enrol)
+        self.assertEqual(len(self.phone.challenges), 4)
+
+    def test_invalidated_key_is_replaced_once(self):
+        self.client.enrol()
+        self.phone.failures = ["key_permanently_invalidated"]
+        self.assertEqual(self.client.send("GET", "/api/x").status, 200)
+        self.assertEqual(len(self.phone.challenges), 2)
+        self.phone.failures = ["key_permanently_invalidated"]
+        self.assertRaises(sallyport.DeviceError, self.client.send, "GET", "/api/x")
+        self.assertEqual(len(self.phone.challenges), 2)
 
 
 if __name__ == "__main__":
