@@ -90,7 +90,7 @@ struct InstallationTests {
         #expect(try completions("keys", "re") == ["renew", "revoke"])
         #expect(
             try completions("explain", "") == [
-                "assertion", "attestation", "causes", "receipt", "request",
+                "android-attestation", "assertion", "attestation", "causes", "receipt", "request",
             ])
         #expect(try completions("check", "-c", "e") == ["etc"])
     }

@@ -146,7 +146,7 @@ struct ProblemDetailTests {
         #expect(missing["detail"]?.stringValue?.contains("assertion") == true)
         // What the gateway explains to everybody is said as before.
         let bad = try problem(try client.enrol(Array("{}".utf8)))
-        #expect(bad["detail"]?.stringValue == "key_id, attestation and challenge must be strings.")
+        #expect(bad["detail"]?.stringValue == "key_id and challenge must be strings.")
         #expect(bad["cause"]?.stringValue == "members")
         let malformed = try problem(try gateway.exchange("GET", "/a/../b"))
         #expect(malformed["cause"]?.stringValue == "dot_segment")
