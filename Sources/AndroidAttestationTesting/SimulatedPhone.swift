@@ -49,8 +49,8 @@ public final class SimulatedPhone: Sendable {
         try AndroidSimulationError.wrap { () throws(CryptoError) in try key.sign(clientData) }
     }
 
-    /// The bytes that an app passes to `setAttestationChallenge` for a gateway's challenge, of which
-    /// Keystore takes at most 128.
+    /// The bytes that an app passes to `setAttestationChallenge` for a gateway's challenge, of
+    /// which Keystore takes at most 128.
     public static func attestationChallenge(of token: [UInt8]) -> [UInt8] {
         token.count > 128 ? SHA256.hash(token).array : token
     }

@@ -1,4 +1,3 @@
-import Bytes
 import Attestation
 import Bytes
 import KeyStore

@@ -172,13 +172,15 @@ struct RevocationFetcherTests {
                     HTTPSResponse(status: 200, fields: [], body: document(70_000))), .malformed
             ),
             (
-                .success(HTTPSResponse(status: 200, fields: [], body: Array(document(5).dropLast()))),
+                .success(
+                    HTTPSResponse(status: 200, fields: [], body: Array(document(5).dropLast()))),
                 .malformed
             ),
             (.failure(.timedOut), .failed), (.failure(.tooLarge), .failed),
             (.failure(.untrusted("self-signed")), .failed),
         ] as [(Result<HTTPSResponse, HTTPSFailure>, RevocationState.Outcome)])
-    func faults(answer: Result<HTTPSResponse, HTTPSFailure>, outcome: RevocationState.Outcome) throws
+    func faults(answer: Result<HTTPSResponse, HTTPSFailure>, outcome: RevocationState.Outcome)
+        throws
     {
         let bench = try Bench(answer: Self.list(5))
         try bench.use(Self.settings())
@@ -308,7 +310,7 @@ struct RevocationFetcherTests {
     private func wait(_ bench: Bench, until isDone: () -> Bool) {
         for _ in 0..<5000 where !isDone() {
             bench.loop.runUntilIdle()
-            usleep(1000)
+            _ = Foundation.poll(nil, 0, 1)
         }
         #expect(isDone())
     }

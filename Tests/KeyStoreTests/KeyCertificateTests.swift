@@ -39,7 +39,9 @@ final class KeyCertificateTests {
         #expect(outcome == .enrolled)
     }
 
-    @Test("are kept with the key, each once, and read with whole records only", arguments: RegistryKind.installed)
+    @Test(
+        "are kept with the key, each once, and read with whole records only",
+        arguments: RegistryKind.installed)
     func kept(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let key = record("c35747a084470c3135aeefe2b8d40cd6", "1", "abc", "1")

@@ -62,9 +62,9 @@ public struct RevocationList: Sendable {
     /// The status of the certificate with this serial number; nil if the list does not refuse it.
     public func status(of serial: CertificateSerial) -> Status? { statuses[serial.number] }
 
-    /// The serial numbers that the list refuses, in lower-case hexadecimal without leading zeros, in
-    /// both readings of entries of decimal digits alone. Numbers that are too long for a certificate
-    /// are left out.
+    /// The serial numbers that the list refuses, in lower-case hexadecimal without leading zeros,
+    /// in both readings of entries of decimal digits alone. Numbers that are too long for a
+    /// certificate are left out.
     public var serials: [String] {
         statuses.keys.compactMap { CertificateSerial(number: $0)?.hex }.sorted()
     }

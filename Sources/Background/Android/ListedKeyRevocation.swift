@@ -25,9 +25,9 @@ package struct RevocationStores: Sendable {
 /// Revokes the keys whose certificates a revocation list names. Belongs to the control thread.
 ///
 /// Every gateway looks for such keys when its own list changes, because keys may have enrolled with
-/// it under the list before. A lease lets one gateway at a time do so, so that the audit log has one
-/// entry for each key. A list that stays the same is gone through once a day, for keys that were
-/// imported.
+/// it under the list before. A lease lets one gateway at a time do so, so that the audit log has
+/// one entry for each key. A list that stays the same is gone through once a day, for keys that
+/// were imported.
 package final class ListedKeyRevocation {
     private let loop: EventLoop
     private let state: RevocationState

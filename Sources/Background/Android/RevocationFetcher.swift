@@ -90,8 +90,8 @@ package final class RevocationFetcher {
         settings.configuration(byteCountMax: RevocationList.byteCountMax)
     }
 
-    /// Loads the list that an earlier gateway has fetched, with its age, so that enrolments need not
-    /// wait for the server. Blocks; to be called once, before ``use(_:)``.
+    /// Loads the list that an earlier gateway has fetched, with its age, so that enrolments need
+    /// not wait for the server. Blocks; to be called once, before ``use(_:)``.
     package func restore(_ change: Change) {
         guard let file, let url = change.settings?.url else { return }
         do throws(DigestedFileError) {

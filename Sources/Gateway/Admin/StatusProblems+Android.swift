@@ -37,8 +37,8 @@ extension StatusInspection {
         return [
             StatusProblem(
                 .warning, .androidListStale,
-                "The list of withdrawn Android certificates is "
-                    + "\(age.components.seconds / 60) minutes old and could not be renewed\(reason)",
+                "The list of withdrawn Android certificates could not be renewed and is "
+                    + "\(age.components.seconds / 60) minutes old\(reason)",
                 remedy)
         ]
     }

@@ -18,7 +18,8 @@ struct StatusInspection {
     var problems: [StatusProblem] {
         // The first of several of one level heads the page, so what is always the case comes last.
         // Refusals of the gateway itself are among the errors of the routes, and come before them.
-        life + stores + revocations + registryLog + issuers + android + certificates + reload + upstreams
+        life + stores + revocations + registryLog + issuers + android + certificates + reload
+            + upstreams
             + failures
             + upstreamFailures + serverErrors + rollouts + questions + clientFailures + floors
             + proofs + receipts

@@ -167,7 +167,7 @@ public struct TrustSettings: Hashable, Sendable {
     public var androidRootPaths: [String] = []
     /// The DER certificates those files hold.
     public var androidRoots: [[UInt8]] = []
-    /// Where Google's list of withdrawn certificates comes from.
+    /// The source of Google's list of withdrawn certificates.
     public var androidRevocation = AndroidRevocationSettings()
     /// True if any root is trusted that no platform has published.
     public var hasExtraRoots: Bool { !extraRoots.isEmpty || !androidRoots.isEmpty }

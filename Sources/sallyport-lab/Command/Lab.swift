@@ -1,4 +1,5 @@
-/// The command `sallyport-lab`: simulated devices with their Apple and Google, a load generator, the demo.
+/// The command `sallyport-lab`: simulated devices with their Apple and Google, a load generator,
+/// the demo.
 @main
 enum Lab {
     static func main() {
