@@ -115,8 +115,8 @@ extension Gateway {
             issuerKeys: hub.issuerKeys, platforms: PlatformEntry.all(hub.androidRevocations))
         try prepareCapture(settings)
         let appleChange = try apple?.change(to: settings.apple)
-        let keySetChange = try keySets?.change(to: settings.proofs)
-        let revocationChange = try revocations?.change(to: settings.neededRevocation)
+        let keySetChange = try lists.keySets?.change(to: settings.proofs)
+        let revocationChange = try lists.revocations?.change(to: settings.neededRevocation)
         let exportChange = try observation.exporter?.change(to: settings.otlp)
         try startNameRefresher(for: settings)
         let bound = try listeners.bind(
@@ -126,8 +126,8 @@ extension Gateway {
         apple?.use(appleChange)
         observation.exporter?.use(exportChange)
         devices?.use(settings.deviceCheck)
-        if let keySetChange { keySets?.use(keySetChange) }
-        if let revocationChange { revocations?.use(revocationChange) }
+        if let keySetChange { lists.keySets?.use(keySetChange) }
+        if let revocationChange { lists.revocations?.use(revocationChange) }
         keepShares(of: site, in: next)
         site = next
         for (index, mailbox) in mailboxes.enumerated() {

@@ -36,9 +36,7 @@ public final class Gateway {
     private(set) var apple: AppleService?
     private(set) var receipts: ReceiptRenewal?
     private(set) var devices: DeviceCheckService?
-    private(set) var keySets: KeySetFetcher?
-    var revocations: RevocationFetcher?
-    var listedKeys: ListedKeyRevocation?
+    var lists = FetchedLists()
     let listeners: Listeners
     let ticketKeys = TicketKeyRings()
     let rolloutRegister = RolloutRegister()
@@ -134,13 +132,7 @@ public final class Gateway {
         let devices = try DeviceCheckService(loop: control.loop, apple: apple, mailbox: hub.devices)
         devices.use(site.settings.deviceCheck)
         self.devices = devices
-        let keySets = KeySetFetcher(
-            loop: control.loop, register: hub.issuerKeys, log: hub.logs,
-            folder: KeySetFolder(site.settings))
-        let keySetChange = try keySets.change(to: site.settings.proofs)
-        keySets.restore(keySetChange)
-        keySets.use(keySetChange)
-        self.keySets = keySets
+        try startKeySets(on: control.loop)
         try startRevocations(on: control.loop)
         try startWorkers()
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
@@ -176,9 +168,7 @@ public final class Gateway {
         observation.end()
         timers.floorKeeper?.end()
         apple.close()
-        keySets.close()
-        revocations?.close()
-        listedKeys?.close()
+        lists.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
         guard upgrade.step == .handingOver else {

@@ -32,8 +32,8 @@ final class Hub: Sendable {
     let spans: SpanQueue
     let apple = AppleMeter()
     let devices = DeviceCheckMailbox()
-    let issuerKeys = IssuerKeyRegister()
-    let androidRevocations = RevocationState()
+    /// The documents that the control thread fetches, as workers read them.
+    let fetched = (issuerKeys: IssuerKeyRegister(), androidRevocations: RevocationState())
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()
@@ -135,6 +135,9 @@ final class Hub: Sendable {
 
     /// True if any worker has a tunnel.
     var hasTunnels: Bool { meters.contains { $0.tunnelCount > 0 } }
+
+    var issuerKeys: IssuerKeyRegister { fetched.issuerKeys }
+    var androidRevocations: RevocationState { fetched.androidRevocations }
 
     /// The silence about revocations in the registry. Nil if the gateway hears of them.
     var revocationSilence: RevocationSilence? {

@@ -4,8 +4,33 @@ import EventLoop
 import KeyStore
 import Settings
 
-/// The list of withdrawn Android attestation certificates, and the keys that it names.
+/// The documents that the control thread fetches again and again, and what follows from them.
+struct FetchedLists {
+    /// The keys of issuers.
+    var keySets: KeySetFetcher?
+    /// The list of withdrawn Android attestation certificates.
+    var revocations: RevocationFetcher?
+    var listedKeys: ListedKeyRevocation?
+
+    func close() {
+        keySets?.close()
+        revocations?.close()
+        listedKeys?.close()
+    }
+}
+
 extension Gateway {
+    /// Begins to fetch the keys of issuers. Blocks while those of an earlier gateway are read.
+    func startKeySets(on loop: EventLoop) throws {
+        let keySets = KeySetFetcher(
+            loop: loop, register: hub.issuerKeys, log: hub.logs,
+            folder: KeySetFolder(site.settings))
+        let change = try keySets.change(to: site.settings.proofs)
+        keySets.restore(change)
+        keySets.use(change)
+        lists.keySets = keySets
+    }
+
     /// Begins to fetch the list. Blocks while the one of an earlier gateway is read.
     func startRevocations(on loop: EventLoop) throws {
         let listedKeys = ListedKeyRevocation(
@@ -18,12 +43,12 @@ extension Gateway {
                 open: { try access.open(settings) },
                 mark: { try access.markRevoked($0, settings) })
         }
-        self.listedKeys = listedKeys
+        lists.listedKeys = listedKeys
         let revocations = RevocationFetcher(
             loop: loop, state: hub.androidRevocations, log: hub.logs,
             file: RevocationFile(site.settings),
             onList: { [unowned listedKeys] in listedKeys.take($0, from: $1) })
-        self.revocations = revocations
+        lists.revocations = revocations
         let change = try revocations.change(to: site.settings.neededRevocation)
         revocations.restore(change)
         revocations.use(change)
