@@ -1,3 +1,4 @@
+import JSON
 import AndroidAttestation
 import AndroidAttestationTesting
 import Attestation
