@@ -8,8 +8,8 @@ import Judgement
 /// `sallyport explain`: shows the contents of an object and the checks that it passes, offline.
 enum ExplainCommand {
     static let usage = """
-        usage: sallyport explain KIND [OPTION...] [WHAT]
-               KIND: attestation, assertion, receipt, android-attestation, request or causes
+        usage: sallyport explain attestation|assertion|receipt|android-attestation|request|causes
+                                 [OPTION...] [WHAT]
 
         attestation, assertion and receipt decode and verify an object, offline. WHAT is a file
         that holds base64 or raw bytes; - reads standard input.

@@ -1,9 +1,9 @@
-import JSON
 import AndroidAttestation
 import AndroidAttestationTesting
 import Attestation
 import Bytes
 import Crypto
+import JSON
 import Testing
 
 @Suite("Simulated Android attestations")
