@@ -100,7 +100,9 @@ public struct GatewayConfiguration: Sendable {
         let roots = [extraRootPaths, androidRootPaths].map { paths in
             paths.isEmpty ? nil : "extra_roots: [\(paths.joined(separator: ", "))]"
         }
-        let trust = [roots[0], roots[1].map { "android: { \($0) }" }].compactMap { $0 }
+        // There is no network, so the list of withdrawn certificates cannot be fetched.
+        let android = roots[1].map { "android: { \($0), revocation: off }" }
+        let trust = [roots[0], android].compactMap { $0 }
         if !trust.isEmpty { lines.append("trust: { \(trust.joined(separator: ", ")) }") }
         lines.append("upstreams:")
         lines += upstreams.sorted { $0.key < $1.key }.map { "  \($0.key): { \($0.value) }" }
