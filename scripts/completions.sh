@@ -19,7 +19,7 @@ options() {
 # The words that may stand behind a command: the actions that its help lists, or the kinds that its
 # usage names.
 words() {
-    "$program" "$1" --help | sed -nE -e '1s/^.* ([a-z]+(\|[a-z]+)+) .*$/\1/p' \
+    "$program" "$1" --help | sed -nE -e '1s/^.* ([a-z-]+(\|[a-z-]+)+)( .*)?$/\1/p' \
         -e '1{/ ACTION /!q}' -e 's/^  ([a-z]+)( .*)?$/\1/p' | tr '|' '\n' | sort -u
 }
 

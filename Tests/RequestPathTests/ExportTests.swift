@@ -277,12 +277,14 @@ struct ExportTests {
         let gateway = try Self.gateway(collector, Self.spansOnly, upstream: upstream)
         #expect(try gateway.exchange("GET", "/x").status == 200)
         try gateway.waitForEvent("otlp_down")
-        #expect(
-            try gateway.metric("sallyport_otlp_dropped_total{reason=\"refused\"}") == 2)
+        // A busy gateway may export the two spans of the request one after the other.
+        try waitWhile(
+            try gateway.metric("sallyport_otlp_dropped_total{reason=\"refused\"}") != 2)
         collector.server.answer { _ in .response(body: "{}") }
         #expect(try gateway.exchange("GET", "/y").status == 200)
         try gateway.waitForEvent("otlp_up")
-        #expect(collector.requests("traces").count == 2)
+        // What was refused is not sent again.
+        #expect((2...3).contains(collector.requests("traces").count))
         #expect(
             try collector.spans().suffix(2).first { $0.isServer }?["url.path"] == "/y")
     }
