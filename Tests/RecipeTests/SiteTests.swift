@@ -78,6 +78,7 @@ struct SiteTests {
             ln -s "$1/.build/site/python" "$2/.build/site/python"
             tar -C "$1" --exclude=.build --exclude=__pycache__ -cf - README.md CHANGELOG.md \
                 SECURITY.md LICENSE Benchmarks clients conf deploy docs scripts Tests/ClientTests \
+                Sources/AndroidAttestation/Documentation.docc \
                 Sources/AppAttest/Documentation.docc | tar -C "$2" -xf -
             """
         let copied = try ChildProcess.run(
