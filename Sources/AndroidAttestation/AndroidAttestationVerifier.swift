@@ -31,23 +31,25 @@ public struct AndroidAttestationVerifier: Sendable {
     /// - `challenge`: the challenge as the app got it. If it has more than 128 bytes, the phone
     ///   must
     ///   attest its SHA-256.
+    /// - `otherChallenge`: the other bytes that the app may have used, if the challenge has two
+    ///   spellings. All else is checked once.
     /// - `keyID`: the key id that the client names.
     /// - `revocations`: the list in force; nil looks up nothing.
     /// - `seconds`: the moment of receipt, since 1970.
     public func verify(
-        chain: [[UInt8]], challenge: [UInt8], keyID: KeyID, revocations: RevocationList?,
-        at seconds: Int64
+        chain: [[UInt8]], challenge: [UInt8], otherChallenge: [UInt8]? = nil, keyID: KeyID,
+        revocations: RevocationList?, at seconds: Int64
     ) throws(AndroidAttestationFailure) -> VerifiedAndroidAttestation {
         var count = 0
         return try verify(
-            chain: chain, challenge: challenge, keyID: keyID, revocations: revocations,
-            at: seconds, signatureCheckCount: &count)
+            chain: chain, challenge: challenge, otherChallenge: otherChallenge, keyID: keyID,
+            revocations: revocations, at: seconds, signatureCheckCount: &count)
     }
 
     /// Counts the signatures that it checks, which bound the cost of a hostile chain.
     package func verify(
-        chain: [[UInt8]], challenge: [UInt8], keyID: KeyID, revocations: RevocationList?,
-        at seconds: Int64, signatureCheckCount: inout Int
+        chain: [[UInt8]], challenge: [UInt8], otherChallenge: [UInt8]? = nil, keyID: KeyID,
+        revocations: RevocationList?, at seconds: Int64, signatureCheckCount: inout Int
     ) throws(AndroidAttestationFailure) -> VerifiedAndroidAttestation {
         let chain = try AndroidChain(chain)
         // Everything that needs no signature.
@@ -67,7 +69,7 @@ public struct AndroidAttestationVerifier: Sendable {
 
         // The chain is genuine: what its leaf says is what the phone has written.
         let description = try KeyChecks.description(extensionValue)
-        try KeyChecks.challenge(challenge, in: description)
+        try KeyChecks.challenge(challenge, or: otherChallenge, in: description)
         try KeyChecks.tagOrder(description)
         try KeyChecks.deviceIdentifiers(description)
         let owners = try AppChecks.apps(

@@ -66,7 +66,15 @@ public struct AndroidPlatform: Platform {
         case .list(let found): list = found
         case .missing: throw Self.revocationsMissing
         }
-        let verified = try attestation(request, list, at: seconds)
+        let verified: VerifiedAndroidAttestation
+        do throws(AndroidAttestationFailure) {
+            verified = try attestations.verify(
+                chain: request.evidence.objects, challenge: request.challenge,
+                otherChallenge: request.otherChallenge, keyID: request.keyID, revocations: list,
+                at: seconds)
+        } catch {
+            throw PlatformFailure(error)
+        }
         var enrolment = VerifiedEnrolment(
             keyID: verified.keyID, publicKey: verified.publicKey, app: verified.app,
             environment: verified.environment)
@@ -77,31 +85,6 @@ public struct AndroidPlatform: Platform {
             EnrolmentDetail(name: "provisioning", value: verified.provisioning.name)
         ]
         return enrolment
-    }
-
-    /// An app has used the challenge's bytes in one of two spellings.
-    private func attestation(
-        _ request: EnrolmentRequest, _ list: RevocationList?, at seconds: Int64
-    ) throws(PlatformFailure) -> VerifiedAndroidAttestation {
-        func verify(
-            _ challenge: [UInt8]
-        ) throws(AndroidAttestationFailure) -> VerifiedAndroidAttestation {
-            try attestations.verify(
-                chain: request.evidence.objects, challenge: challenge, keyID: request.keyID,
-                revocations: list, at: seconds)
-        }
-        do throws(AndroidAttestationFailure) {
-            return try verify(request.challenge)
-        } catch {
-            guard error == .challengeMismatch, let other = request.otherChallenge else {
-                throw PlatformFailure(error)
-            }
-            do throws(AndroidAttestationFailure) {
-                return try verify(other)
-            } catch {
-                throw PlatformFailure(error)
-            }
-        }
     }
 
     /// No key is enrolled while nothing tells if its chain was withdrawn.

@@ -123,6 +123,21 @@ struct AndroidChainTests {
         #expect(try count(enrolment.chain, enrolment.phone) == 3)
     }
 
+    @Test("are not verified again for the challenge's other spelling")
+    func spellings() throws {
+        let enrolment = try Enrolment()
+        let wrong = androidChallenge + [0]
+        for (other, isAccepted) in [(androidChallenge, true), (wrong, false)] {
+            var checkCount = 0
+            let verified = try? AndroidWorld.verifier().verify(
+                chain: enrolment.chain, challenge: wrong, otherChallenge: other,
+                keyID: enrolment.phone.keyID, revocations: nil, at: androidNow,
+                signatureCheckCount: &checkCount)
+            #expect((verified != nil) == isAccepted)
+            #expect(checkCount == enrolment.chain.count - 1)
+        }
+    }
+
     @Test("never change their meaning when a byte is changed")
     func mutations() throws {
         for provisioning in PhoneProfile.Provisioning.allCases {

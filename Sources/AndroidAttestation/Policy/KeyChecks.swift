@@ -31,13 +31,16 @@ enum KeyChecks {
         guard KeyID(of: publicKey) == keyID else { throw .keyIDMismatch }
     }
 
-    /// The key was made for this challenge.
+    /// The key was made for this challenge, or for its other spelling.
     static func challenge(
-        _ challenge: [UInt8], in description: KeyDescription
+        _ challenge: [UInt8], or other: [UInt8]? = nil, in description: KeyDescription
     ) throws(AndroidAttestationFailure) {
-        let expected =
-            challenge.count > challengeByteCountMax ? SHA256.hash(challenge).array : challenge
-        guard !expected.isEmpty, description.attestationChallenge == expected else {
+        func isAttested(_ challenge: [UInt8]) -> Bool {
+            let expected =
+                challenge.count > challengeByteCountMax ? SHA256.hash(challenge).array : challenge
+            return !expected.isEmpty && description.attestationChallenge == expected
+        }
+        guard isAttested(challenge) || other.map(isAttested) == true else {
             throw .challengeMismatch
         }
     }
