@@ -8,21 +8,12 @@ enum RevocationAnswer {
     case list(RevocationList, document: [UInt8], life: Duration)
     case none(RevocationState.Outcome, String)
 
-    static func request(_ url: String) -> HTTPSRequest {
-        HTTPSRequest(url: url, method: .get, fields: [HTTPSField("Accept", "application/json")])
-    }
-
-    /// A redirect is never followed, because the operator chooses the place. `refresh`: the longest
-    /// life.
+    /// `refresh`: the longest life.
     init(_ result: Result<HTTPSResponse, HTTPSFailure>, refresh: Duration) {
         switch result {
         case .failure(let failure): self = .none(.failed, "\(failure)")
         case .success(let response) where response.status != 200:
-            let isRedirect = (300..<400).contains(response.status)
-            self = .none(
-                .refused,
-                "the server answered \(response.status)"
-                    + (isRedirect ? ", and redirects are not followed" : ""))
+            self = .none(.refused, response.refusal(by: "the server"))
         case .success(let response):
             let bounds = AnswerLife(
                 shortest: min(Self.lifeMin, refresh), usual: refresh, longest: refresh)

@@ -25,7 +25,7 @@ package final class RevocationFetcher {
     private let state: RevocationState
     private let log: any EventLog
     private let makeClient: KeySetClientMaker
-    private let keeper: RevocationKeeper?
+    private let keeper: FileKeeper
     private let file: RevocationFile?
     private let onList: (RevocationList, String) -> Void
 
@@ -57,7 +57,16 @@ package final class RevocationFetcher {
         self.file = file
         self.makeClient = makeClient
         self.onList = onList
-        keeper = file.map { RevocationKeeper($0, loop: loop, log: log) }
+        keeper = FileKeeper(threadName: "revocations", loop: loop) { failure in
+            if let failure {
+                log.event(
+                    level: "warning", "revocation_list_unkept",
+                    "\(failure); after a restart the list has to be fetched first")
+            } else {
+                log.event(
+                    level: "info", "revocation_list_kept", "the file of the list is written again")
+            }
+        }
         due = loop.now
         timer = Timer(loop: loop) { [unowned self] in tend() }
     }
@@ -158,7 +167,7 @@ package final class RevocationFetcher {
 
     private func ask(_ url: String) {
         let source = AndroidRevocationSettings.Source.url(url)
-        client?.ask(RevocationAnswer.request(url)) { [weak self] result in
+        client?.ask(.document(at: url)) { [weak self] result in
             guard let self else { return }
             isBusy = false
             if case .failure(.closed) = result { return }
@@ -258,10 +267,10 @@ package final class RevocationFetcher {
         failureCount = 0
         listSource = source
         state.take(list, age: age, at: loop.now, isFetched: true)
-        if case .url(let url) = source {
-            keeper?.keep(
-                KeptRevocations(
-                    url: url, document: document, fetchedAtMilliseconds: loop.wallMilliseconds))
+        if let file, case .url(let url) = source {
+            let kept = KeptRevocations(
+                url: url, document: document, fetchedAtMilliseconds: loop.wallMilliseconds)
+            keeper.keep(file.path) { () throws(IOError) in try file.write(kept) }
         }
         tellExpiry()
         onList(list, source.place)
@@ -290,63 +299,6 @@ extension AndroidRevocationSettings.Source {
         switch self {
         case .url(let place), .file(let place): place
         case .off: "off"
-        }
-    }
-}
-
-/// Writes the list to its file, one write after another, so that no loop waits for a disk. It
-/// belongs to the control thread.
-final class RevocationKeeper {
-    private let file: RevocationFile
-    private let loop: EventLoop
-    private let log: any EventLog
-    private var waiting: KeptRevocations?
-    private var call: BlockingCall<IOError?>?
-    private var isKept = true
-
-    init(_ file: RevocationFile, loop: EventLoop, log: any EventLog) {
-        self.file = file
-        self.loop = loop
-        self.log = log
-    }
-
-    func keep(_ kept: KeptRevocations) {
-        waiting = kept
-        writeNext()
-    }
-
-    private func writeNext() {
-        guard call == nil, let next = waiting else { return }
-        waiting = nil
-        let file = file
-        do throws(IOError) {
-            call = try BlockingCall(name: "revocations", loop: loop) { () -> IOError? in
-                do throws(IOError) {
-                    try file.write(next)
-                    return nil
-                } catch {
-                    return error
-                }
-            } handler: { [unowned self] failure in
-                call = nil
-                tell(failure)
-                writeNext()
-            }
-        } catch {
-            tell(error)
-        }
-    }
-
-    private func tell(_ failure: IOError?) {
-        guard (failure == nil) != isKept else { return }
-        isKept.toggle()
-        if let failure {
-            log.event(
-                level: "warning", "revocation_list_unkept",
-                "\(failure); after a restart the list has to be fetched first")
-        } else {
-            log.event(
-                level: "info", "revocation_list_kept", "the file of the list is written again")
         }
     }
 }

@@ -8,21 +8,12 @@ enum KeySetAnswer {
     case keys(JSONWebKeySet, JSONWebKeyTally, life: Duration)
     case none(IssuerKeys.Outcome, String)
 
-    static func request(_ url: String) -> HTTPSRequest {
-        HTTPSRequest(url: url, method: .get, fields: [HTTPSField("Accept", "application/json")])
-    }
-
-    /// A redirect is never followed, because the operator chooses the place. `algorithms`: those
-    /// that tokens may be signed by.
+    /// `algorithms`: those that tokens may be signed by.
     init(_ result: Result<HTTPSResponse, HTTPSFailure>, for algorithms: Set<TokenAlgorithm>) {
         switch result {
         case .failure(let failure): self = .none(.failed, "\(failure)")
         case .success(let response) where response.status != 200:
-            let isRedirect = (300..<400).contains(response.status)
-            self = .none(
-                .refused,
-                "the issuer answered \(response.status)"
-                    + (isRedirect ? ", and redirects are not followed" : ""))
+            self = .none(.refused, response.refusal(by: "the issuer"))
         case .success(let response):
             do throws(JSONWebKeySetError) {
                 let keys = try JSONWebKeySet(parsing: response.body.span)

@@ -16,7 +16,7 @@ package enum KeySetCheckup {
         let loop = try EventLoop()
         let client = try HTTPSClient(loop: loop, proof.configuration)
         var finding: Finding?
-        client.send(KeySetAnswer.request(url)) { result in
+        client.send(.document(at: url)) { result in
             switch KeySetAnswer(result, for: Set(proof.algorithms)) {
             case .keys(_, let tally, let life):
                 finding = .keys(tally, lifeSeconds: life.components.seconds)

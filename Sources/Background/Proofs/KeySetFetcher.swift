@@ -37,7 +37,7 @@ package final class KeySetFetcher {
     private let log: any EventLog
     private let makeClient: KeySetClientMaker
     private let folder: KeySetFolder?
-    private let keeper: KeySetKeeper?
+    private let keeper: FileKeeper
     private var sources: [Source] = []
     private var timer: Timer?
 
@@ -52,7 +52,16 @@ package final class KeySetFetcher {
         self.register = register
         self.log = log
         self.folder = folder
-        keeper = folder.map { KeySetKeeper($0, loop: loop, log: log) }
+        keeper = FileKeeper(threadName: "jwks", loop: loop) { failure in
+            if let failure {
+                log.event(
+                    level: "warning", "jwks_unkept",
+                    "\(failure); after a restart the issuers have to be asked for their keys first")
+            } else {
+                log.event(
+                    level: "info", "jwks_kept", "the files of issuers' keys are written again")
+            }
+        }
         timer = Timer(loop: loop) { [unowned self] in tend() }
     }
 
@@ -180,7 +189,7 @@ package final class KeySetFetcher {
         source.isBusy = true
         source.askedAt = now
         _ = source.keys.takeMiss()
-        source.client.ask(KeySetAnswer.request(source.place.url)) { [weak self, weak source] in
+        source.client.ask(.document(at: source.place.url)) { [weak self, weak source] in
             guard let self, let source else { return }
             source.isBusy = false
             if case .failure(.closed) = $0 { return }
@@ -197,9 +206,7 @@ package final class KeySetFetcher {
         switch answer {
         case .keys(let keys, let tally, let life):
             source.keys.take(keys, count: tally.usedCount, at: now)
-            keeper?.keep(
-                KeptKeySet(
-                    place: source.place, keys: keys, fetchedAtMilliseconds: loop.wallMilliseconds))
+            keep(keys, of: source.place)
             source.due = now + life
             if source.failureCount > 0 {
                 log.event(
@@ -221,6 +228,13 @@ package final class KeySetFetcher {
             log.event(
                 level: "warning", "jwks_down", "proofs.\(source.settings.name): \(reason); \(rest)")
         }
+    }
+
+    private func keep(_ keys: JSONWebKeySet, of place: IssuerKeyRegister.Place) {
+        guard let folder else { return }
+        let kept = KeptKeySet(
+            place: place, keys: keys, fetchedAtMilliseconds: loop.wallMilliseconds)
+        keeper.keep(place.name) { () throws(IOError) in try folder.write(kept) }
     }
 
     private static let interval = Duration.seconds(1)
