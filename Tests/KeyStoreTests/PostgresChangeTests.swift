@@ -24,13 +24,7 @@ final class PostgresChangeTests {
     ) throws -> (PostgresRegistry, ChangeRecorder) {
         let registry = try fixture.registry(change)
         let recorder = ChangeRecorder(registry)
-        // What was cached before the first look is forgotten, which tells that it was taken. It may
-        // have come before the recorder.
-        let record = generator.record()
-        _ = try registry.enrol(record, challenge: generator.bytes16())
-        let administration = try fixture.administration()
-        _ = try administration.revoke([record.keyID])
-        #expect(recorder.wait { !$0.isEmpty })
+        try recorder.waitUntilListening(registry, to: fixture.administration(), &generator)
         return (registry, recorder)
     }
 
@@ -144,6 +138,7 @@ final class PostgresChangeTests {
         // Longer than a busy machine holds up the connection that listens.
         let registry = try own.registry { $0.staleMax = .seconds(5) }
         let recorder = ChangeRecorder(registry)
+        try recorder.waitUntilListening(registry, to: own.administration(), &generator)
         let record = try registry.enrolAny(&generator)
         #expect(try own.administration().revoke([record.keyID]) == [.done])
         #expect(recorder.waitForKey(record.keyID))

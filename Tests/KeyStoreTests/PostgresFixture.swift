@@ -5,6 +5,7 @@ import GatewayTesting
 import KeyStore
 import Postgres
 import PostgresKeyStore
+import Testing
 
 import class EventLoop.Thread
 
@@ -121,6 +122,20 @@ final class ChangeRecorder: Sendable {
             seen.withLock { $0.append(change) }
             bell.ring()
         }
+    }
+
+    /// Waits until the registry reads changes one by one. A change that is made earlier is not
+    /// named: the first look takes the table as it is, and tells that everything may have changed.
+    ///
+    /// A key is enrolled and then revoked, so that there is news if the first look was over before
+    /// the recorder was there.
+    func waitUntilListening(
+        _ registry: PostgresRegistry, to administration: PostgresAdministration,
+        _ generator: inout SeededGenerator
+    ) throws {
+        let record = try registry.enrolAny(&generator)
+        #expect(try administration.revoke([record.keyID]) == [.done])
+        #expect(wait { !$0.isEmpty })
     }
 
     /// Waits until `condition` holds of all changes so far; false after two minutes.

@@ -45,6 +45,13 @@ final class PostgresLineageTests {
         return registry
     }
 
+    /// A recorder of a registry that has begun to read the changes of the old primary.
+    private func recorder(of registry: PostgresRegistry) throws -> ChangeRecorder {
+        let recorder = ChangeRecorder(registry)
+        try recorder.waitUntilListening(registry, to: fixture.administration(), &generator)
+        return recorder
+    }
+
     /// A primary with all that the old one knows, to which new sessions lead from now on.
     private func promoteAnother() throws -> PostgresServer {
         let new = try PostgresServer(following: old)
@@ -117,7 +124,7 @@ final class PostgresLineageTests {
     func newsOfNewPrimary() throws {
         let record = generator.record()
         let registry = try registry(record)
-        let recorder = ChangeRecorder(registry)
+        let recorder = try recorder(of: registry)
         try waitFor(.listener, count: 1)
         let new = try promoteAnother()
         try end(.listener)
@@ -129,8 +136,8 @@ final class PostgresLineageTests {
         let late = generator.record()
         #expect(try registry.enrol(late, challenge: generator.bytes16()) == .enrolled)
         let count = try new.query(
-            "SELECT count(*) FROM sallyport.keys", database: fixture.database)
-        #expect(count == "2")
+            "SELECT count(*) FROM sallyport.keys WHERE status = 0", database: fixture.database)
+        #expect(count == "1")
         registry.close()
     }
 
@@ -138,7 +145,7 @@ final class PostgresLineageTests {
     func lookUpAtNewPrimary() throws {
         let record = generator.record()
         let registry = try registry(record)
-        let recorder = ChangeRecorder(registry)
+        let recorder = try recorder(of: registry)
         // Whatever connects later is led to the new one.
         try waitFor(.pool, count: 2)
         let new = try promoteAnother()
@@ -188,7 +195,7 @@ final class PostgresLineageTests {
     func nameLeadsElsewhere() throws {
         let record = generator.record()
         let registry = try registry(record)
-        let recorder = ChangeRecorder(registry)
+        let recorder = try recorder(of: registry)
         let new = try promoteAnother()
         let administration = try PostgresAdministration(configuration(port: new.port))
         #expect(try administration.revoke([record.keyID]) == [.done])
@@ -265,7 +272,7 @@ final class PostgresLineageTests {
         named.connection.connectTimeout = .seconds(1000)
         let registry = try PostgresRegistry(named)
         #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-        let recorder = ChangeRecorder(registry)
+        let recorder = try recorder(of: registry)
         try waitForStandby()
         old.stop()
         defer { old.resume() }
@@ -284,13 +291,14 @@ final class PostgresLineageTests {
         let named = configuration(also: new)
         let registry = try PostgresRegistry(named)
         #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-        let recorder = ChangeRecorder(registry)
+        let recorder = try recorder(of: registry)
         try waitForStandby()
         try new.promote()
         #expect(try PostgresAdministration(named).revoke([record.keyID]) == [.done])
-        let status = "SELECT status FROM sallyport.keys"
-        #expect(try new.query(status, database: fixture.database) == "1")
-        #expect(try old.query(status, database: fixture.database) == "0")
+        // One more was revoked before.
+        let revoked = "SELECT count(*) FROM sallyport.keys WHERE status = 1"
+        #expect(try new.query(revoked, database: fixture.database) == "2")
+        #expect(try old.query(revoked, database: fixture.database) == "1")
         #expect(recorder.waitForKey(record.keyID))
         #expect(try find(record.keyID, in: registry)?.status == .revoked)
         registry.close()
