@@ -14,7 +14,6 @@ import Redis
 /// ``ServerLife`` costs as much as everything else. It is compared if the device has no state,
 /// which may have been evicted, and by the first call of a worker after ``lookInterval``: so by
 /// every call if there are few, and by few calls if there are many.
-/// there are few, and by few where there are many.
 package enum CounterScript {
     /// The script's answers. None of them is 0 or 1, which half of Redis' own commands answer.
     enum Code: Int64, CaseIterable {
