@@ -24,7 +24,7 @@ package struct Verdict: ~Copyable {
     }
 
     /// The sender that the request claims.
-    package struct Sender {
+    package struct Sender: ~Copyable {
         package var keyID: KeyID?
         package var appID: String?
         package var platform: PlatformName?

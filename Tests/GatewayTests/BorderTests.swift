@@ -49,6 +49,7 @@ struct BorderTests {
             exchange.begin(
                 on: sink, listener: stepped.worker.idleListener, peer: peer, isPeerTrusted: false)
             exchange.intake.state.match.routeIndex = 0
+            exchange.intake.state.match.upstreamIndex = 0
             exchange.phase = .leaseUpstream
             decide(&exchange.judge.state.judgement)
             exchange.advance()

@@ -188,14 +188,15 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             return false
         case .complete:
             countRequest()
-            exchange.intake.keepHead(input.readable.extracting(0..<exchange.intake.head.byteCount))
-            input.consume(exchange.intake.head.byteCount)
-            bodyReader.begin(exchange.intake.head.framing)
-            isContinueOwed = exchange.intake.head.expectsContinue && !bodyReader.isComplete
+            let intake = exchange.intake
+            intake.keepHead(input.readable.extracting(0..<intake.head.byteCount))
+            input.consume(intake.head.byteCount)
+            bodyReader.begin(intake.head.framing)
+            isContinueOwed = intake.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
-                exchange.intake.head.keepAlive && !worker.endsConnections && ending == .none
+                intake.head.keepAlive && !worker.endsConnections && ending == .none
                 && requestCount < worker.site.settings.limits.requestsPerConnectionMax
-            exchange.intake.beginBody(at: worker.loop.now, isComplete: bodyReader.isComplete)
+            intake.beginBody(at: worker.loop.now, isComplete: bodyReader.isComplete)
             exchange.arrival.mayBeLeft = hasClientEnded
             exchange.advance()
             return true

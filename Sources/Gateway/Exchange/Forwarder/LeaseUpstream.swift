@@ -37,12 +37,7 @@ extension Forwarder {
 
     /// The pool of the route's upstream.
     var pool: UpstreamPool? {
-        guard let routeIndex = match.routeIndex,
-            let index = site.settings.routes[routeIndex].upstream
-        else {
-            return nil
-        }
-        return worker.pool(for: site, upstream: index)
+        match.upstreamIndex.map { worker.pool(for: site, upstream: $0) }
     }
 
     /// A connection is free, and this request is the next in the queue.

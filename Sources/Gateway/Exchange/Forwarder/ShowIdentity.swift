@@ -10,7 +10,7 @@ extension HeadRewriter {
     /// Appends the token that proves to the upstream what the other fields only claim.
     func appendIdentity(_ facts: IdentityFacts, _ verdict: borrowing Verdict) throws(Refusal) {
         guard let issuer = site.identity, let routeIndex = match.routeIndex,
-            let upstream = site.settings.routes[routeIndex].upstream,
+            let upstream = match.upstreamIndex,
             let field = issuer.field(upstream: upstream)
         else { return }
         var request: IdentifiedRequest?

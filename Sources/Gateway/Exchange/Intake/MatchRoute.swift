@@ -96,7 +96,9 @@ extension RequestIntake {
     private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
         state.match.routeIndex = index
         let isQuestion = checkCall.question != nil
-        if site.settings.routes[index].allowsWebSocket, !isQuestion {
+        let routes = site.settings.routes
+        state.match.upstreamIndex = routes[index].upstream
+        if routes[index].allowsWebSocket, !isQuestion {
             forwarder.askForTunnel()
         }
         let demand = site.demands[index]

@@ -63,7 +63,7 @@ struct RequestIntake: ExchangePart {
             head.reset()
             resetBody()
             hash = nil
-            scan = nil
+            if case .some = scan { scan = nil }
             digest = .zero
             isComplete = false
             bodyStartedAt = MonotonicInstant(nanoseconds: 0)

@@ -25,7 +25,8 @@ struct Prover: ExchangePart {
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {
             if proofFacts.kind != nil { proof = .none }
-            if known.key != nil { known = KnownKey() }
+            // A comparison with nil would copy the record.
+            if case .some = known.key { known = KnownKey() }
         }
     }
 }

@@ -28,8 +28,13 @@ struct EvidenceStorage {
 
     /// Forgets the decoded bytes. Memory of more than `byteCountMax` bytes is given back.
     mutating func forget(keepingAtMost byteCountMax: Int) {
-        assertion.removeAll(keepingCapacity: assertion.capacity <= byteCountMax)
-        clientData.removeAll(keepingCapacity: clientData.capacity <= byteCountMax)
+        // Most requests bring none, and removing nothing costs more than to look.
+        if !assertion.isEmpty {
+            assertion.removeAll(keepingCapacity: assertion.capacity <= byteCountMax)
+        }
+        if !clientData.isEmpty {
+            clientData.removeAll(keepingCapacity: clientData.capacity <= byteCountMax)
+        }
     }
 }
 
