@@ -7,60 +7,65 @@ import Testing
     "A client on Android on trial", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
 struct AndroidTrialTests {
-    private static let package = "com.example.bank"
-    private static let digest = String(repeating: "ab", count: 32)
     private static let folder =
         URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path + "/clients/python"
 
-    private let directory: ScratchDirectory
-    private let site: ClientSite
-    private let google: String
+    private let android: AndroidSite
 
-    init() throws {
-        directory = try ScratchDirectory()
-        google = directory.path(of: "google.json")
-        let root = directory.path(of: "google.pem")
-        let made = try ChildProcess.run(
-            BuiltProgram.lab,
-            ["root", "--platform", "android", "--state", google, "--pem", root])
-        try #require(made.status == .exited(0), "\(made.standardError)")
-        site = try ClientSite {
-            $0.androidRootPaths = [root]
-            $0.apps = ["{ android: \(Self.package), signing_digests: [\(Self.digest)] }"]
-        }
-    }
+    init() throws { android = try AndroidSite() }
 
-    /// Runs the client's `program` against a trial. Returns how the trial ended, and its card.
+    /// Plays a trial with the client that `run` starts, given the trial's port and what a phone
+    /// needs. Returns how the trial ended, and its card.
     private func play(
-        _ program: [String]
+        _ run: (_ port: Int64, _ phone: [String]) throws -> ChildProcess.Outcome
     ) throws -> (status: ChildProcess.ExitStatus, card: JSONValue) {
         let trial = try ChildProcess(
             BuiltProgram.lab,
             [
-                "trial", "--platform", "android", "--gateway", "127.0.0.1:\(site.gateway.port)",
-                "--seconds", "900", "--json",
+                "trial", "--platform", "android", "--gateway",
+                "127.0.0.1:\(android.site.gateway.port)", "--seconds", "900", "--json",
             ])
         let line = try trial.waitForLine(on: .standardOutput) { $0.contains("port") }
         let port = try #require(try JSONValue.parse(line)["port"]?.integerValue)
-        let client = try ChildProcess.run(
-            "python3",
-            program + [
-                "\(port)", BuiltProgram.lab, directory.path(of: "phone"), google,
-                "\(Self.package)=\(Self.digest)",
-            ], environment: ["PYTHONDONTWRITEBYTECODE": "1"], within: .seconds(1000))
+        let client = try run(port, android.phone)
         #expect(client.status == .exited(0), "\(client.standardError)")
         let status = try trial.waitForExit(within: .seconds(1000))
         let card = try #require(trial.lines(on: .standardOutput).last)
         return (status, try JSONValue.parse(card))
     }
 
-    @Test("the one in Python makes no mistake")
-    func python() throws {
-        let (status, card) = try play([Self.folder + "/trial.py"])
+    private func playInPython(
+        _ program: [String]
+    ) throws -> (status: ChildProcess.ExitStatus, card: JSONValue) {
+        try play { port, phone in
+            try ChildProcess.run(
+                "python3", program + ["\(port)"] + phone,
+                environment: ["PYTHONDONTWRITEBYTECODE": "1"], within: .seconds(1000))
+        }
+    }
+
+    private func expectFullMarks(_ status: ChildProcess.ExitStatus, _ card: JSONValue) {
         #expect(status == .exited(0), "\(card)")
         #expect(card["of"]?.integerValue == 23)
         #expect(card["passed"] == card["of"] && card["mistakes"] == .array([]), "\(card)")
+    }
+
+    @Test("the one in Python makes no mistake")
+    func python() throws {
+        let (status, card) = try playInPython([Self.folder + "/trial.py"])
+        expectFullMarks(status, card)
+    }
+
+    @Test(
+        "the one in Java makes no mistake",
+        .enabled(if: JavaClient.isInstalled, "Java is not installed: scripts/install.sh test"))
+    func java() throws {
+        let java = try JavaClient()
+        let (status, card) = try play { port, phone in
+            try java.run("LabTrial", ["http://127.0.0.1:\(port)"] + phone)
+        }
+        expectFullMarks(status, card)
     }
 
     /// A client that signs as an app does with App Attest: a hash in place of the client data.
@@ -79,7 +84,7 @@ struct AndroidTrialTests {
 
     @Test("one that hashes the client data before it signs is told so")
     func hashing() throws {
-        let (status, card) = try play(["-c", Self.hashing])
+        let (status, card) = try playInPython(["-c", Self.hashing])
         #expect(status == .exited(1))
         let mistakes = card["mistakes"]?.arrayValue?.compactMap(\.stringValue)
         #expect(

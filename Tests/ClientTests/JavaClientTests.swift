@@ -4,40 +4,50 @@ import Testing
 
 @Suite("The client for Android")
 struct JavaClientTests {
-    private static let folder =
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path + "/clients/android"
-    private static let isInstalled = ["javac", "java"].allSatisfy { name in
-        (try? ChildProcess.run(name, ["-version"]))?.status == .exited(0)
-    }
-    private static let patience = Duration.seconds(10 * ChildProcess.patienceSeconds)
-
-    private static func sources(below folder: String) throws -> [String] {
-        let names = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String }
-        return try #require(names).filter { $0.hasSuffix(".java") }.sorted()
-            .map { folder + "/" + $0 }
-    }
-
     @Test(
         "compiles without a warning, and does what its own tests say",
-        .enabled(if: isInstalled, "Java is not installed: scripts/install.sh test"))
+        .enabled(if: JavaClient.isInstalled, "Java is not installed: scripts/install.sh test"))
     func ownTests() throws {
-        let directory = try ScratchDirectory()
-        let classes = directory.path(of: "classes")
-        let compiled = try ChildProcess.run(
-            "javac",
-            ["--release", "11", "-Xlint:all", "-Werror", "-d", classes]
-                + Self.sources(below: Self.folder), within: Self.patience)
-        #expect(compiled.status == .exited(0), "\(compiled.standardError)")
-        let outcome = try ChildProcess.run(
-            "java",
-            [
-                "-XX:TieredStopAtLevel=1", "-Djava.io.tmpdir=" + directory.path(of: "."),
-                "-cp", classes, "dev.sallyport.client.AllTests",
-            ], within: Self.patience)
+        let outcome = try JavaClient().run("AllTests")
         #expect(
             outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
         #expect(outcome.standardOutput.hasSuffix("\n0 failures\n"))
+    }
+
+    @Test(
+        "keeps its promises at a gateway, with keys and certificates of simulated phones",
+        .enabled(
+            if: JavaClient.isInstalled && BuiltProgram.isBuilt,
+            "Java is not installed: scripts/install.sh test"))
+    func gateway() throws {
+        let android = try AndroidSite {
+            $0.routes.insert(
+                .init(
+                    "chatty", path: "/chatty/*", attest: "mode: enforce, accept: [assertion, token]"
+                ),
+                at: 0)
+        }
+        let site = android.site
+        // The API answers with what it learns.
+        site.upstream.answer { request in
+            let fields = ["Result", "Tier", "Platform", "Security-Level", "Key"]
+            let words = fields.map { request["X-Attest-\($0)"] ?? "-" }
+            let body = String(decoding: request.body, as: UTF8.self)
+            return .response(body: (words + [body]).joined(separator: " "))
+        }
+        let outcome = try JavaClient().run(
+            "GatewayTests",
+            [
+                "http://127.0.0.1:\(site.gateway.port)", BuiltProgram.sallyport,
+                site.gateway.configurationPath,
+            ] + android.phone)
+        #expect(
+            outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
+        #expect(outcome.standardOutput.hasSuffix("\n0 failures\n"))
+        #expect(outcome.standardOutput.split(separator: "\n").count { $0.hasPrefix("ok ") } == 10)
+        // Only what the app signed has reached the API.
+        #expect(site.upstream.requests.allSatisfy { $0["X-Attest-Result"] == "verified" })
+        #expect(!site.upstream.requests.contains { $0.body == Array("{\"amount\":1000}".utf8) })
     }
 
     @Test("uses nothing that Android 7 lacks")
@@ -51,7 +61,7 @@ struct JavaClientTests {
         let methods =
             /\.(?:readAllBytes|transferTo|isBlank|strip|repeat|lines)\(/
             .matchingSemantics(.unicodeScalar)
-        let sources = try Self.sources(below: Self.folder + "/src")
+        let sources = try JavaClient.sources(below: JavaClient.folder + "/src")
         #expect(sources.count > 20)
         for path in sources {
             let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
@@ -65,7 +75,7 @@ struct JavaClientTests {
 
     @Test("has lines of at most 100 columns, and files of at most 400 lines")
     func sizes() throws {
-        for path in try Self.sources(below: Self.folder) {
+        for path in try JavaClient.sources(below: JavaClient.folder) {
             let lines = try String(contentsOfFile: path, encoding: .utf8).split(
                 separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count <= 401, "\(path)")

@@ -26,13 +26,18 @@ public final class AllTests {
     public static void main(String[] arguments) {
         // Otherwise each answer waits for the acknowledgement of its head.
         System.setProperty("sun.net.httpserver.nodelay", "true");
+        run(SUITES);
+    }
+
+    /** Runs the tests of some suites, and ends the process. */
+    static void run(Class<?>... suites) {
         int failures = 0;
         ExecutorService threads = Executors.newCachedThreadPool(work -> {
             Thread thread = new Thread(work);
             thread.setDaemon(true);
             return thread;
         });
-        for (Class<?> suite : SUITES) {
+        for (Class<?> suite : suites) {
             Method[] methods = suite.getDeclaredMethods();
             Arrays.sort(methods, Comparator.comparing(Method::getName));
             for (Method method : methods) {

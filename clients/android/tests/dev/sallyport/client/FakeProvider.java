@@ -9,6 +9,7 @@ import java.security.Key;
 import java.security.KeyFactorySpi;
 import java.security.KeyPair;
 import java.security.KeyPairGeneratorSpi;
+import java.security.KeyStore;
 import java.security.KeyStoreSpi;
 import java.security.PrivateKey;
 import java.security.Provider;
@@ -26,9 +27,19 @@ import java.util.Map;
 
 /** Android's Keystore as a provider of Java's, in memory. */
 public final class FakeProvider extends Provider {
+    /** The hardware that makes keys and vouches for them. */
+    interface Hardware {
+        /** A new key with the certificates for it. */
+        KeyStore.PrivateKeyEntry make(KeyGenParameterSpec spec) throws Exception;
+    }
+
     private static final long serialVersionUID = 1;
 
     static final Map<String, KeyPair> KEYS = new HashMap<>();
+    /** The certificates of the keys that the hardware made. */
+    private static final Map<String, Certificate[]> CHAINS = new HashMap<>();
+    /** Null to make keys whose certificates have nothing but the key. */
+    static Hardware hardware;
     /** The specification of the last key. */
     static KeyGenParameterSpec spec;
     /** The failures of making a key in StrongBox, of making one elsewhere, and of using one. */
@@ -40,6 +51,8 @@ public final class FakeProvider extends Provider {
 
     static void reset() {
         KEYS.clear();
+        CHAINS.clear();
+        hardware = null;
         spec = null;
         strongBoxFailure = null;
         teeFailure = null;
@@ -74,12 +87,18 @@ public final class FakeProvider extends Provider {
                 throw failure;
             }
             try {
-                KeyPair key = FakeKeyStore.newKey();
+                KeyPair key = hardware == null ? FakeKeyStore.newKey() : certified(hardware);
                 KEYS.put(spec.getKeystoreAlias(), key);
                 return key;
             } catch (Exception error) {
                 throw new IllegalStateException(error);
             }
+        }
+
+        private static KeyPair certified(Hardware hardware) throws Exception {
+            KeyStore.PrivateKeyEntry entry = hardware.make(spec);
+            CHAINS.put(spec.getKeystoreAlias(), entry.getCertificateChain());
+            return new KeyPair(entry.getCertificate().getPublicKey(), entry.getPrivateKey());
         }
     }
 
@@ -158,6 +177,9 @@ public final class FakeProvider extends Provider {
 
         @Override
         public Certificate[] engineGetCertificateChain(String alias) {
+            if (CHAINS.containsKey(alias)) {
+                return CHAINS.get(alias);
+            }
             Certificate[] chain = new Certificate[chainLength];
             for (int index = 0; index < chain.length; index++) {
                 chain[index] = new FakeCertificate(index, KEYS.get(alias).getPublic());
