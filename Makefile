@@ -17,7 +17,7 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 	deb image sbom dist package-test clean
 
 help:
-	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
+	@echo 'make demo          build, then watch simulated devices enrol, sign and be refused'
 	@echo 'make demo KEEP=1   the same, then leave everything running to be tried by hand'
 	@echo 'make test          install what is needed, lint, build and run every test'
 	@echo 'make build         optimised commands, in $(RELEASE)'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts nginx and the gateway, lets a simulated device try them, and prints what came of it:
+# Starts nginx and the gateway, lets simulated devices try them, and prints what came of it:
 # demo/run.sh BUILD_FOLDER [--keep | --then COMMAND...]. With --keep both go on running until
 # Ctrl-C; with --then until COMMAND has ended, which gets the address of the admin listener.
 set -euo pipefail
@@ -8,6 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=$(cd "$1" && pwd)
 keep=${2:-}
 app=ABCDE12345.com.example.app
+package=com.example.app
+signing_digest=$(printf 'ab%.0s' {1..32})
 # Short, so that the row about an expired challenge need not wait long.
 challenge_seconds=4
 
@@ -44,13 +46,20 @@ mkdir "$apple_folder"
 children+=($!)
 await "$folder/apple.log" '"control"' $!
 
+# What stands in for Google: the root of the simulated phones, and a list of withdrawn certificates.
+"$build/sallyport-lab" root --platform android --state "$folder/google.json" \
+    --pem "$folder/google.pem"
+withdraw_nothing() { echo '{"entries":{}}' >"$folder/withdrawn.json"; }
+withdraw_nothing
+
 mapfile -t ports < <("$build/sallyport-lab" ports 3)
 write_configuration() {
     local seconds=$1 file
     for file in nginx.conf sallyport.yaml; do
         sed -e "s|@NGINX_PORT@|${ports[0]}|" -e "s|@GATEWAY_PORT@|${ports[1]}|" \
             -e "s|@ADMIN_PORT@|${ports[2]}|" -e "s|@FOLDER@|$folder|" \
-            -e "s|@CHALLENGE_SECONDS@|$seconds|" "$here/$file.in" >"$folder/$file"
+            -e "s|@CHALLENGE_SECONDS@|$seconds|" -e "s|@SIGNING_DIGEST@|$signing_digest|" \
+            "$here/$file.in" >"$folder/$file"
     done
     cat "$apple_folder/apple.yaml" >>"$folder/sallyport.yaml"
 }
@@ -76,13 +85,14 @@ echo
 device_token=$("$build/sallyport-lab" apple token --directory "$apple_folder" \
     --team "${app%%.*}" --name "an old device")
 echo "nginx answers on 127.0.0.1:${ports[0]}, the gateway in front of it on $gateway."
-echo "A simulated device of $app enrols and sends requests:"
+echo "A simulated device of $app and a phone of $package enrol and send requests:"
 echo
 "$build/sallyport-lab" demo --gateway "$gateway" --apple "$apple_folder/apple.json" --app "$app" \
     --device-token "$device_token" \
+    --google "$folder/google.json" --package "$package" --signing-digest "$signing_digest" \
+    --withdrawn "$folder/withdrawn.json" --gateway-process "$gateway_process" \
     --device "$folder/device.json" --nginx-log "$folder/nginx-access.log" \
     --challenge-seconds "$challenge_seconds"
-echo
 echo "Every row is as it should be."
 
 if [ "$keep" = --then ]; then "${@:3}" "http://127.0.0.1:${ports[2]}"; fi
@@ -91,6 +101,7 @@ if [ "$keep" = --keep ]; then
     # By hand, a challenge should live as long as it does by default; embedded counters, which
     # remember challenges, let that grow at a start only.
     write_configuration 120
+    withdraw_nothing
     kill "$gateway_process"
     wait "$gateway_process"
     start_gateway
@@ -104,6 +115,10 @@ Still running. In another terminal:
       --body '{"amount":10}' POST /api/transfer |
       curl -si http://$gateway/api/transfer -d '{"amount":10}' -H @-
   curl -s http://127.0.0.1:${ports[2]}/metrics
+  $build/sallyport-lab device new --platform android --state $folder/phone.json \\
+      --app $package --signing-digest $signing_digest
+  $build/sallyport-lab device attest --state $folder/phone.json --google $folder/google.json \\
+      --gateway $gateway
   tail $folder/access.log $folder/events.log
 
 Ctrl-C ends it.

@@ -86,6 +86,16 @@ public final class SimulatedGoogle: Sendable {
         }
     }
 
+    // MARK: withdrawn certificates
+
+    /// A list of withdrawn certificates as Google publishes it. It names the one above the leaf of
+    /// every phone whose keys are in `level`.
+    public func revocationList(withdrawing level: AndroidSecurityLevel) -> [UInt8] {
+        let serial = attestationSerials[level == .strongBox ? 1 : 0]
+        let entry = #"{"status":"REVOKED","reason":"KEY_COMPROMISE"}"#
+        return Array(#"{"entries":{"\#(Hex.encode(serial))":\#(entry)}}"#.utf8)
+    }
+
     // MARK: names
 
     static let rootName = CertificateWriter.name([

@@ -1,4 +1,5 @@
 import AppAttestTesting
+import Bytes
 import EventLoop
 
 /// `sallyport-lab demo`: plays the device in `make demo`, and prints its table.
@@ -6,10 +7,15 @@ enum DemoCommand {
     private static let usage = """
         usage: sallyport-lab demo --gateway HOST:PORT --apple FILE --app APP_ID
                                   --device FILE --device-token TOKEN --nginx-log FILE
-                                  --challenge-seconds N
+                                  --challenge-seconds N --google FILE --package NAME
+                                  --signing-digest HEX --withdrawn FILE --gateway-process ID
 
-        Enrols a device, sends asserted requests that must pass and others that must not, and prints
-        the outcome of each. Exits with 1 unless every row is as it should be.
+        Enrols a device and a phone, sends asserted requests that must pass and others that must
+        not, and prints the outcome of each. Exits with 1 unless every row is as it should be.
+
+          --withdrawn FILE       the gateway's list of withdrawn Android certificates, which is
+                                 written anew
+          --gateway-process ID   gets SIGHUP after that
         """
 
     static func run(_ words: [String]) throws {
@@ -17,7 +23,8 @@ enum DemoCommand {
             words,
             names: [
                 "--gateway", "--apple", "--app", "--device", "--device-token", "--nginx-log",
-                "--challenge-seconds",
+                "--challenge-seconds", "--google", "--package", "--signing-digest", "--withdrawn",
+                "--gateway-process",
             ], usage: usage)
         let address = try SocketAddress.ofGateway(options.required("--gateway"))
         let device = try SimulatedDevice(appID: options.required("--app"), system: .iOS27)
@@ -26,22 +33,42 @@ enum DemoCommand {
             apple: try LabFile.apple(options.required("--apple")),
             device: device, deviceToken: options.required("--device-token"),
             challengeLife: .seconds(options.count("--challenge-seconds", or: 5)))
+        var ends: [Int] = []
         try scenario.playFirstAct()
-        let firstCount = scenario.rows.count
+        ends.append(scenario.rows.count)
         try scenario.playSecondAct()
+        ends.append(scenario.rows.count)
+        try scenario.playThirdAct(try phones(options))
+        ends.append(scenario.rows.count)
         try DeviceState(path: options.required("--device"), device: device).save()
         let log = try UpstreamLog(
             waitingFor: scenario.rows.count, in: options.required("--nginx-log"))
-        let acts = [
-            DemoTable(rows: scenario.rows[..<firstCount], first: 1, log: log),
-            DemoTable(rows: scenario.rows[firstCount...], first: firstCount + 1, log: log),
-        ]
-        print("First act: keys and assertions.\n")
-        print(acts[0].text)
-        print("\nSecond act: tokens, versions, a fallback, observing.\n")
-        print(acts[1].text)
+        let acts = zip([0] + ends, ends).map { start, end in
+            DemoTable(rows: scenario.rows[start..<end], first: start + 1, log: log)
+        }
+        for (heading, act) in zip(headings, acts) {
+            print("\(heading)\n\n\(act.text)\n")
+        }
         guard acts.allSatisfy(\.isAsExpected) else {
             throw LabError("a row is not as it should be")
         }
+    }
+
+    private static let headings = [
+        "First act: keys and assertions.",
+        "Second act: tokens, versions, a fallback, observing.",
+        "Third act: Android phones, on the same route.",
+    ]
+
+    private static func phones(_ options: LabOptions) throws -> DemoPhones {
+        guard let digest = Hex.decode(options.required("--signing-digest")).flatMap({ Bytes32($0) })
+        else { LabExit.usage("--signing-digest: not a SHA-256 in hexadecimal") }
+        guard let gateway = Int32(options.required("--gateway-process")), gateway > 1 else {
+            LabExit.usage("--gateway-process: not the ID of a process")
+        }
+        return DemoPhones(
+            google: try LabFile.google(options.required("--google")),
+            package: options.required("--package"), signingDigest: digest,
+            withdrawnPath: options.required("--withdrawn"), gateway: gateway)
     }
 }

@@ -3,9 +3,9 @@ struct DemoRow {
     /// The form in which a request must have reached the upstream.
     enum Arrival: Hashable {
         case nothing
-        /// The request, with the gateway's statement that it was verified, and the tier of its
-        /// proof.
-        case verified(tier: String = "attested")
+        /// The request, with the gateway's statement that it was verified, the tier of its proof,
+        /// and the security level of an Android key.
+        case verified(tier: String = "attested", level: String = "-")
         /// The request, with the gateway's statement that nothing was proved.
         case unverified
         /// The request, without any statement about its sender.
@@ -42,7 +42,8 @@ struct DemoRow {
         guard seen.request == request else { return false }
         switch expected.arrival {
         case .nothing: return false
-        case .verified(let tier): return seen.result == "verified" && seen.tier == tier
+        case .verified(let tier, let level):
+            return seen.result == "verified" && seen.tier == tier && seen.level == level
         case .unverified: return seen.result == "unverified" && seen.key == "-"
         case .unmarked: return seen.result == "-" && seen.key == "-"
         }

@@ -115,7 +115,7 @@ struct DemoScenario {
             "expired challenge", try signed(challenge: early), .refused(401, "challenge_expired"))
     }
 
-    private func waitUntil(_ instant: MonotonicInstant) throws {
+    func waitUntil(_ instant: MonotonicInstant) throws {
         guard MonotonicInstant.now() < instant else { return }
         let loop = try EventLoop()
         let timer = Timer(loop: loop) { loop.stop() }

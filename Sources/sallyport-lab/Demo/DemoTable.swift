@@ -23,9 +23,10 @@ struct DemoTable {
         guard let seen else { return "no" }
         guard seen.request == row.request else { return "another one: \(seen.request)" }
         guard seen.result != "-" || seen.key != "-" else { return "no X-Attest-*" }
-        let tier = seen.tier == "none" ? "" : " (\(seen.tier))"
+        let words = [seen.tier, seen.level].filter { !["none", "-"].contains($0) }
+        let proof = words.isEmpty ? "" : " (\(words.joined(separator: ", ")))"
         let key = seen.key == "-" ? "" : ", key \(seen.key.prefix(8))"
-        return seen.result + tier + key
+        return seen.result + proof + key
     }
 
     var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }

@@ -7,11 +7,13 @@ struct SeenRequest {
     let result: String
     /// The value of `X-Attest-Tier`.
     let tier: String
+    /// The value of `X-Attest-Security-Level`.
+    let level: String
     /// The value of `X-Attest-Key`.
     let key: String
 }
 
-/// The log of nginx, by rows of the demo: `ROW METHOD URI RESULT TIER KEY`.
+/// The log of nginx, by rows of the demo: `ROW METHOD URI RESULT TIER LEVEL KEY`.
 struct UpstreamLog {
     private var requests: [Int: SeenRequest] = [:]
 
@@ -38,10 +40,10 @@ struct UpstreamLog {
         var requests: [Int: SeenRequest] = [:]
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ").map(String.init)
-            guard words.count == 6, let row = Int(words[0]) else { continue }
+            guard words.count == 7, let row = Int(words[0]) else { continue }
             requests[row] = SeenRequest(
                 request: words[1] + " " + words[2], result: words[3], tier: words[4],
-                key: words[5])
+                level: words[5], key: words[6])
         }
         return requests
     }
