@@ -4,9 +4,10 @@ import Testing
 
 /// The client for Android and its tests, compiled.
 struct JavaClient {
-    static let folder =
+    private static let repository =
         URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path + "/clients/android"
+        .deletingLastPathComponent().deletingLastPathComponent().path
+    static let folder = repository + "/clients/android"
     static let isInstalled = ["javac", "java"].allSatisfy { name in
         (try? ChildProcess.run(name, ["-version"]))?.status == .exited(0)
     }
@@ -38,6 +39,6 @@ struct JavaClient {
             [
                 "-XX:TieredStopAtLevel=1", "-Djava.io.tmpdir=" + directory.path(of: "."),
                 "-cp", directory.path(of: "classes"), "dev.sallyport.client." + name,
-            ] + arguments, within: Self.patience)
+            ] + arguments, workingDirectory: Self.repository, within: Self.patience)
     }
 }

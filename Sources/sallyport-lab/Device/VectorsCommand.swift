@@ -6,14 +6,19 @@ import JSON
 /// expected verdict for each.
 enum VectorsCommand {
     private static let usage = """
-        usage: sallyport-lab vectors [--out FILE]
+        usage: sallyport-lab vectors [--platform apple|android] [--out FILE]
 
-        Prints docs/client/vectors.json anew: the key is the same each time, signatures are not.
+        Prints docs/client/vectors.json or android-vectors.json anew: the key is the same each time,
+        signatures are not.
         """
 
     static func run(_ words: [String]) throws {
-        let options = LabOptions(words, names: ["--out"], usage: usage)
-        let text = Self.text(of: try AssertionVectors.make())
+        let options = LabOptions(words, names: ["--out", "--platform"], usage: usage)
+        let text: String
+        switch options.choice("--platform", or: LabPlatform.apple) {
+        case .apple: text = Self.text(of: try AssertionVectors.make())
+        case .android: text = Self.text(of: try PhoneVectors.make())
+        }
         if let path = options.value("--out") {
             try LabFile.write(path, Array(text.utf8))
         } else {

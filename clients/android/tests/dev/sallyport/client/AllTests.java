@@ -12,12 +12,15 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Runs every test and prints a line for each. The exit code is 1 if one failed. */
+/**
+ * Runs every test, from the root of the repository, and prints a line for each. The exit code is 1
+ * if one failed.
+ */
 public final class AllTests {
     private static final Class<?>[] SUITES = {
         BytesTests.class, DeviceKeyStoreTests.class, EnrolmentTests.class, KeyTests.class,
         OkHttpTests.class, RefusalTests.class, ReportTests.class, RequestTests.class,
-        TokenTests.class, TransportTests.class, UnprovedTests.class
+        TokenTests.class, TransportTests.class, UnprovedTests.class, VectorTests.class
     };
     private static final int PATIENCE_SECONDS = 60;
 
