@@ -39,4 +39,33 @@ struct ClientPageTests {
         #expect(upstream.requests.count == 1)
         #expect(FileManager.default.fileExists(atPath: directory.path(of: "vectors.json")))
     }
+    @Test("show every step of an Android client, which a gateway accepts")
+    func android() throws {
+        let block = try #require(
+            try Document("docs/client/android.md").blocks.first {
+                $0.lines[0].hasPrefix("gateway=")
+            })
+        let made = try ChildProcess.run(
+            BuiltProgram.lab,
+            [
+                "root", "--platform", "android", "--state", directory.path(of: "google.json"),
+                "--pem", directory.path(of: "android.pem"),
+            ])
+        #expect(made.status == .exited(0), "\(made.standardError)")
+        let digest = String(repeating: "cd", count: 32)
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+        configuration.androidRootPaths = [directory.path(of: "android.pem")]
+        configuration.apps = ["{ android: com.example.app, signing_digests: [\(digest)] }"]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        let script = block.text.replacing("127.0.0.1:8080", with: "127.0.0.1:\(gateway.port)")
+            .replacing("DIGEST", with: digest)
+        let outcome = try Shell(directory: directory, configurationPath: "").run(script)
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        #expect(outcome.standardOutput.contains(#"{"status":"attested""#))
+        #expect(outcome.standardOutput.contains("HTTP/1.1 200"))
+        let request = try #require(upstream.requests.first)
+        #expect(request["X-Attest-Platform"] == "android")
+        #expect(request.body == Array(#"{"amount":1}"#.utf8))
+        #expect(upstream.requests.count == 1)
+    }
 }
