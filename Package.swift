@@ -37,9 +37,11 @@ let package = Package(
         .executable(name: "sallyport", targets: ["sallyport"]),
         .executable(name: "sallyport-lab", targets: ["sallyport-lab"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
-        .library(name: "AppAttestTesting", targets: ["AppAttestTesting"]),
+        .library(name: "AppAttestTesting", targets: ["AppAttestTesting", "AttestationTesting"]),
         .library(name: "AndroidAttestation", targets: ["AndroidAttestation"]),
-        .library(name: "AndroidAttestationTesting", targets: ["AndroidAttestationTesting"]),
+        .library(
+            name: "AndroidAttestationTesting",
+            targets: ["AndroidAttestationTesting", "AttestationTesting"]),
         // For Fuzz/Package.swift.
         .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
     ],
@@ -81,13 +83,20 @@ let package = Package(
         // MARK: tier 3 - rules, and the stores behind their contract
         library("Attestation", ["Bytes", "Crypto", "JSON"]),
         library("AppAttest", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
+        library("AttestationTesting", ["Bytes", "Crypto", "JSON"]),
         library(
             "AppAttestTesting",
-            ["AppAttest", "Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
+            [
+                "AppAttest", "Attestation", "AttestationTesting", "Bytes", "CBOR", "Crypto", "DER",
+                "JSON",
+            ]),
         library("AndroidAttestation", ["Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
         library(
             "AndroidAttestationTesting",
-            ["AndroidAttestation", "Attestation", "Bytes", "CBOR", "Crypto", "DER", "JSON"]),
+            [
+                "AndroidAttestation", "Attestation", "AttestationTesting", "Bytes", "CBOR",
+                "Crypto", "DER", "JSON",
+            ]),
         library("Policy", ["Bytes", "HTTP"]),
         library("JWT", ["Bytes", "Crypto", "JSON"]),
         library(
@@ -229,14 +238,15 @@ let package = Package(
         tests(
             "AppAttestTests",
             [
-                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "DER",
-                "GatewayTesting", "JSON", "JWT",
+                "AppAttest", "Attestation", "AppAttestTesting", "AttestationTesting", "Bytes",
+                "CBOR",
+                "Crypto", "DER", "GatewayTesting", "JSON", "JWT",
             ]),
         tests(
             "AndroidAttestationTests",
             [
-                "AndroidAttestation", "AndroidAttestationTesting", "Attestation", "Bytes", "Crypto",
-                "DER", "GatewayTesting", "JSON",
+                "AndroidAttestation", "AndroidAttestationTesting", "Attestation",
+                "AttestationTesting", "Bytes", "Crypto", "DER", "GatewayTesting", "JSON",
             ]),
         tests("ProtobufTests", ["Protobuf"]),
         tests("QuestionsTests", ["Questions", "HTTP", "Protobuf"]),

@@ -1,3 +1,4 @@
+import AttestationTesting
 import Bytes
 import Crypto
 import DER
@@ -56,12 +57,12 @@ struct CertificateWriter {
     var hasOtherInnerAlgorithm = false
 
     /// The certificate in DER, signed by `key`.
-    func der(signedBy key: ECPrivateKey) throws(AndroidSimulationError) -> [UInt8] {
+    func der(signedBy key: ECPrivateKey) throws(SimulationError) -> [UInt8] {
         let part = signedPart
         let signature: [UInt8]
         switch signing {
         case .ecdsa(let digest, _):
-            signature = try AndroidSimulationError.wrap { () throws(CryptoError) in
+            signature = try SimulationError.wrap { () throws(CryptoError) in
                 try key.sign(part, digest: digest)
             }
         case .other(_, let bytes): signature = bytes

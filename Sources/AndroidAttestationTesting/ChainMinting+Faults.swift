@@ -1,10 +1,11 @@
+import AttestationTesting
 import Crypto
 import DER
 
 /// The faults of chains.
 extension ChainMinting {
     /// Changes what is to be signed.
-    func damage(_ drafts: inout [Draft]) throws(AndroidSimulationError) {
+    func damage(_ drafts: inout [Draft]) throws(SimulationError) {
         switch fault {
         case .issuerOfVersion1: drafts[1].writer.version = 0
         case .negativeSerial: drafts[1].writer.serial = [0x80, 0x01]
@@ -25,7 +26,7 @@ extension ChainMinting {
     }
 
     /// Changes names, times, keys and algorithms.
-    private func damageIssuing(_ drafts: inout [Draft]) throws(AndroidSimulationError) {
+    private func damageIssuing(_ drafts: inout [Draft]) throws(SimulationError) {
         switch fault {
         case .issuerTimeMalformed: drafts[1].writer.notAfter = drafts[1].writer.notBefore - 1
         case .issuerNotYetValid, .remoteIssuerNotYetValid:
@@ -80,7 +81,7 @@ extension ChainMinting {
     }
 
     /// The attestation key as a point of one coordinate, which no chain has.
-    private func compressedKeyInfo() throws(AndroidSimulationError) -> [UInt8] {
+    private func compressedKeyInfo() throws(SimulationError) -> [UInt8] {
         let key = google.attestationKeys[0]
         let whole = try SimulatedGoogle.keyInfo(.ec(key))
         // The last 66 bytes are the unused bits and the point.

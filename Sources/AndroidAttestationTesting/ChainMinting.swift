@@ -1,4 +1,5 @@
 import AndroidAttestation
+import AttestationTesting
 import Bytes
 import CBOR
 import Crypto
@@ -48,7 +49,7 @@ struct ChainMinting {
     }
 
     /// The certificates in DER, leaf first.
-    mutating func chain() throws(AndroidSimulationError) -> [[UInt8]] {
+    mutating func chain() throws(SimulationError) -> [[UInt8]] {
         if fault == .otherRoot {
             let other = try SimulatedGoogle(around: seconds)
             var minting = ChainMinting(
@@ -75,7 +76,7 @@ struct ChainMinting {
 
     private func signer(
         _ index: Int, _ issuer: ECPrivateKey
-    ) throws(AndroidSimulationError) -> ECPrivateKey {
+    ) throws(SimulationError) -> ECPrivateKey {
         switch (fault, index) {
         case (.leafSignedByOther, 0), (.issuerSignedByOther, 1): try SimulatedGoogle.key(.p256)
         case (.leafSelfSigned, 0): phone.key.key
@@ -85,7 +86,7 @@ struct ChainMinting {
 
     // MARK: drafts
 
-    private func leaf(_ issuer: Draft) throws(AndroidSimulationError) -> CertificateWriter {
+    private func leaf(_ issuer: Draft) throws(SimulationError) -> CertificateWriter {
         let quirks = profile.quirks
         let description = KeyDescriptionWriter(
             profile: profile, challenge: challenge, fault: fault, seconds: seconds)
@@ -124,7 +125,7 @@ struct ChainMinting {
     }
 
     /// The certificates between leaf and root, the attestation certificate first.
-    private func issuers() throws(AndroidSimulationError) -> [Draft] {
+    private func issuers() throws(SimulationError) -> [Draft] {
         let isRemote = profile.provisioning == .remote
         let place = profile.securityLevel == .strongBox ? 1 : 0
         let intermediate = Draft(
@@ -158,7 +159,7 @@ struct ChainMinting {
     private func issuer(
         _ name: [UInt8], _ key: ECPrivateKey, below parent: [UInt8],
         days: (before: Int64, after: Int64), _ signing: CertificateWriter.Signing
-    ) throws(AndroidSimulationError) -> CertificateWriter {
+    ) throws(SimulationError) -> CertificateWriter {
         let isExpired =
             profile.quirks.contains(.issuersExpired) && profile.provisioning == .factory
         let moved = isExpired ? (days.after + 900) * Self.day : 0
@@ -181,7 +182,7 @@ struct ChainMinting {
     }
 
     /// Puts a leaf of the phone's owner below the genuine one, which becomes an issuer.
-    private func addForgery(_ drafts: inout [Draft]) throws(AndroidSimulationError) {
+    private func addForgery(_ drafts: inout [Draft]) throws(SimulationError) {
         var forgery = drafts[0].writer
         forgery.issuer = forgery.subject
         forgery.keyInfo = try SimulatedGoogle.keyInfo(leafKey)
@@ -191,7 +192,7 @@ struct ChainMinting {
         drafts[1].writer.notAfter = seconds + Self.day
     }
 
-    private func rootWithDescription() throws(AndroidSimulationError) -> [UInt8] {
+    private func rootWithDescription() throws(SimulationError) -> [UInt8] {
         let root = CertificateWriter(
             serial: SimulatedGoogle.serial(), issuer: SimulatedGoogle.rootName,
             subject: SimulatedGoogle.rootName, notBefore: seconds, notAfter: seconds + Self.day,

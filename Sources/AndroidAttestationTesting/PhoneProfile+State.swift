@@ -1,4 +1,5 @@
 import AndroidAttestation
+public import AttestationTesting
 import Bytes
 public import JSON
 
@@ -22,7 +23,7 @@ extension PhoneProfile {
         ])
     }
 
-    public init(state: JSONValue) throws(AndroidSimulationError) {
+    public init(state: JSONValue) throws(SimulationError) {
         let reader = StateReader(state)
         packages = try reader.list("packages", \.stringValue)
         signingDigests = try reader.list("signing_digests") { value in

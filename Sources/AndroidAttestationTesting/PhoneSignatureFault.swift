@@ -1,3 +1,4 @@
+public import AttestationTesting
 import Bytes
 import Crypto
 
@@ -18,7 +19,7 @@ extension SimulatedPhone {
     /// The signature of a request, with one fault.
     public func sign(
         clientData: [UInt8], fault: PhoneSignatureFault
-    ) throws(AndroidSimulationError) -> [UInt8] {
+    ) throws(SimulationError) -> [UInt8] {
         switch fault {
         case .otherKey:
             let other = try SimulatedPhone(profile)
@@ -26,7 +27,7 @@ extension SimulatedPhone {
         case .otherClientData: return try sign(clientData: clientData + [0x20])
         case .hashedTwice: return try sign(clientData: SHA256.hash(clientData).array)
         case .rawSignature:
-            let signature = try AndroidSimulationError.wrap { () throws(CryptoError) in
+            let signature = try SimulationError.wrap { () throws(CryptoError) in
                 try key.signature(of: clientData)
             }
             return signature.r.array + signature.s.array

@@ -1,4 +1,5 @@
 public import AndroidAttestation
+public import AttestationTesting
 import Bytes
 import Crypto
 public import JSON
@@ -27,7 +28,7 @@ public final class SimulatedGoogle: Sendable {
 
     /// Makes all keys anew. `seconds` since 1970 is the approximate time of use: the root is valid
     /// from five years before to ten years after.
-    public init(around seconds: Int64) throws(AndroidSimulationError) {
+    public init(around seconds: Int64) throws(SimulationError) {
         rootKey = try Self.key(.p384)
         intermediateKey = try Self.key(.p384)
         serverKey = try Self.key(.p256)
@@ -40,7 +41,7 @@ public final class SimulatedGoogle: Sendable {
             keyInfo: info, extensions: Self.issuerExtensions(isCA: true),
             signing: .ecdsa(.sha384))
         let der = try writer.der(signedBy: rootKey)
-        let made = try AndroidSimulationError.wrap { () throws(CryptoError) in
+        let made = try SimulationError.wrap { () throws(CryptoError) in
             let certificate = try Certificate(der: der)
             return (try AndroidRoot(certificate), try certificate.pem())
         }
@@ -51,7 +52,7 @@ public final class SimulatedGoogle: Sendable {
     // MARK: saving
 
     /// The state to go on as the same Google, including the private keys.
-    public func state() throws(AndroidSimulationError) -> JSONValue {
+    public func state() throws(SimulationError) -> JSONValue {
         var keys: [JSONValue] = []
         for key in attestationKeys { keys.append(try StateReader.saved(key)) }
         return .object([
@@ -64,7 +65,7 @@ public final class SimulatedGoogle: Sendable {
         ])
     }
 
-    public init(state: JSONValue) throws(AndroidSimulationError) {
+    public init(state: JSONValue) throws(SimulationError) {
         let reader = StateReader(state)
         rootKey = try reader.key("root_key")
         intermediateKey = try reader.key("intermediate_key")
@@ -81,7 +82,7 @@ public final class SimulatedGoogle: Sendable {
         let certificate = try reader.certificate("root")
         rootDER = certificate.der
         rootPEM = Array(try reader.text("root").utf8)
-        root = try AndroidSimulationError.wrap { () throws(CryptoError) in
+        root = try SimulationError.wrap { () throws(CryptoError) in
             try AndroidRoot(certificate)
         }
     }
@@ -138,12 +139,12 @@ public final class SimulatedGoogle: Sendable {
 
     // MARK: parts
 
-    static func key(_ curve: ECPrivateKey.Curve) throws(AndroidSimulationError) -> ECPrivateKey {
-        try AndroidSimulationError.wrap { () throws(CryptoError) in try .generate(curve) }
+    static func key(_ curve: ECPrivateKey.Curve) throws(SimulationError) -> ECPrivateKey {
+        try SimulationError.wrap { () throws(CryptoError) in try .generate(curve) }
     }
 
-    static func keyInfo(_ key: SubjectKey) throws(AndroidSimulationError) -> [UInt8] {
-        try AndroidSimulationError.wrap { () throws(CryptoError) in try key.publicKeyInfo() }
+    static func keyInfo(_ key: SubjectKey) throws(SimulationError) -> [UInt8] {
+        try SimulationError.wrap { () throws(CryptoError) in try key.publicKeyInfo() }
     }
 
     /// A positive serial number of eight bytes.

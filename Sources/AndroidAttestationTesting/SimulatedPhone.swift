@@ -1,5 +1,6 @@
 import AndroidAttestation
 public import Attestation
+public import AttestationTesting
 import Bytes
 public import Crypto
 public import JSON
@@ -17,12 +18,12 @@ public final class SimulatedPhone: Sendable {
     /// `key`: nil for a new one.
     public init(
         _ profile: PhoneProfile, key: P256PrivateKey? = nil
-    ) throws(AndroidSimulationError) {
+    ) throws(SimulationError) {
         self.profile = profile
         if let key {
             self.key = key
         } else {
-            self.key = try AndroidSimulationError.wrap { () throws(CryptoError) in
+            self.key = try SimulationError.wrap { () throws(CryptoError) in
                 try .generate()
             }
         }
@@ -32,11 +33,11 @@ public final class SimulatedPhone: Sendable {
     // MARK: saving
 
     /// The state to go on as the same phone, including its private key.
-    public func state() throws(AndroidSimulationError) -> JSONValue {
+    public func state() throws(SimulationError) -> JSONValue {
         .object(["profile": profile.state, "key": try StateReader.saved(key.key)])
     }
 
-    public convenience init(state: JSONValue) throws(AndroidSimulationError) {
+    public convenience init(state: JSONValue) throws(SimulationError) {
         let reader = StateReader(state)
         guard let profile = state["profile"] else { throw .state("profile") }
         try self.init(PhoneProfile(state: profile), key: try reader.p256Key("key"))
@@ -45,8 +46,8 @@ public final class SimulatedPhone: Sendable {
     // MARK: proofs
 
     /// The signature of a request: ECDSA with SHA-256 over the client data's bytes, in DER.
-    public func sign(clientData: [UInt8]) throws(AndroidSimulationError) -> [UInt8] {
-        try AndroidSimulationError.wrap { () throws(CryptoError) in try key.sign(clientData) }
+    public func sign(clientData: [UInt8]) throws(SimulationError) -> [UInt8] {
+        try SimulationError.wrap { () throws(CryptoError) in try key.sign(clientData) }
     }
 
     /// The bytes that an app passes to `setAttestationChallenge` for a gateway's challenge, of
@@ -62,7 +63,7 @@ public final class SimulatedPhone: Sendable {
     public func attestation(
         challenge: [UInt8], by google: SimulatedGoogle, at seconds: Int64,
         fault: AndroidFault? = nil
-    ) throws(AndroidSimulationError) -> [[UInt8]] {
+    ) throws(SimulationError) -> [[UInt8]] {
         try attestation(
             challenge: challenge, by: google, at: seconds, certifying: .p256(publicKey),
             fault: fault)
@@ -81,7 +82,7 @@ public final class SimulatedPhone: Sendable {
     package func attestation(
         challenge: [UInt8], by google: SimulatedGoogle, at seconds: Int64,
         certifying leafKey: SubjectKey, fault: AndroidFault? = nil
-    ) throws(AndroidSimulationError) -> [[UInt8]] {
+    ) throws(SimulationError) -> [[UInt8]] {
         var minting = ChainMinting(
             phone: self, google: google, challenge: challenge, seconds: seconds,
             leafKey: leafKey, fault: fault)

@@ -1,5 +1,6 @@
 import AppAttest
 import Attestation
+public import AttestationTesting
 import Bytes
 import Crypto
 public import JSON

@@ -1,4 +1,5 @@
 public import Attestation
+public import AttestationTesting
 import Bytes
 import Crypto
 import JSON

@@ -1,4 +1,5 @@
 import Attestation
+import AttestationTesting
 import Bytes
 import Crypto
 import DER

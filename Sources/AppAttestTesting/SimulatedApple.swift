@@ -1,3 +1,4 @@
+public import AttestationTesting
 import Bytes
 public import Crypto
 public import JSON
@@ -83,19 +84,16 @@ public final class SimulatedApple: Sendable {
 
     /// The state to go on as the same Apple, including the private keys.
     public func state() throws(SimulationError) -> JSONValue {
-        try SimulationError.wrap { () throws(CryptoError) in
-            func text(_ pem: [UInt8]) -> JSONValue { .string(String(decoding: pem, as: UTF8.self)) }
-            return .object([
-                "root": text(try root.pem()), "root_key": text(try rootKey.pem()),
-                "intermediate": text(try intermediate.pem()),
-                "intermediate_key": text(try intermediateKey.pem()),
-                "receipt_root": text(try receiptRoot.pem()),
-                "receipt_root_key": text(try receiptRootKey.pem()),
-                "receipt_intermediate": text(try receiptIntermediate.pem()),
-                "receipt_intermediate_key": text(try receiptIntermediateKey.pem()),
-                "receipt_signer_key": text(try receiptSignerKey.pem()),
-            ])
-        }
+        .object([
+            "root": try StateReader.saved(root), "root_key": try StateReader.saved(rootKey),
+            "intermediate": try StateReader.saved(intermediate),
+            "intermediate_key": try StateReader.saved(intermediateKey),
+            "receipt_root": try StateReader.saved(receiptRoot),
+            "receipt_root_key": try StateReader.saved(receiptRootKey),
+            "receipt_intermediate": try StateReader.saved(receiptIntermediate),
+            "receipt_intermediate_key": try StateReader.saved(receiptIntermediateKey),
+            "receipt_signer_key": try StateReader.saved(receiptSignerKey.key),
+        ])
     }
 
     public init(state: JSONValue) throws(SimulationError) {
@@ -109,42 +107,5 @@ public final class SimulatedApple: Sendable {
         receiptIntermediate = try reader.certificate("receipt_intermediate")
         receiptIntermediateKey = try reader.key("receipt_intermediate_key")
         receiptSignerKey = try reader.p256Key("receipt_signer_key")
-    }
-}
-
-/// Takes the members of a saved state.
-struct StateReader {
-    private let members: [String: JSONValue]
-
-    init(_ state: JSONValue) {
-        if case .object(let members) = state { self.members = members } else { members = [:] }
-    }
-
-    func text(_ name: String) throws(SimulationError) -> String {
-        guard case .string(let text) = members[name] else { throw .state(name) }
-        return text
-    }
-
-    func integer(_ name: String) throws(SimulationError) -> Int64 {
-        guard case .integer(let number) = members[name] else { throw .state(name) }
-        return number
-    }
-
-    func certificate(_ name: String) throws(SimulationError) -> Certificate {
-        let pem = Array(try text(name).utf8)
-        guard let certificate = try? Certificate.parsePEM(pem).first else { throw .state(name) }
-        return certificate
-    }
-
-    func key(_ name: String) throws(SimulationError) -> ECPrivateKey {
-        let pem = Array(try text(name).utf8)
-        guard let key = try? ECPrivateKey(pem: pem) else { throw .state(name) }
-        return key
-    }
-
-    func p256Key(_ name: String) throws(SimulationError) -> P256PrivateKey {
-        let pem = Array(try text(name).utf8)
-        guard let key = try? P256PrivateKey(pem: pem) else { throw .state(name) }
-        return key
     }
 }

@@ -1,3 +1,4 @@
+public import AttestationTesting
 import Bytes
 import CBOR
 import Crypto

@@ -1,5 +1,6 @@
 import AppAttest
 import Attestation
+public import AttestationTesting
 import Bytes
 import CBOR
 import Crypto

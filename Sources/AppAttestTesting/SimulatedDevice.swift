@@ -1,5 +1,6 @@
 import AppAttest
 public import Attestation
+public import AttestationTesting
 import Bytes
 public import Crypto
 public import JSON
@@ -67,24 +68,17 @@ public final class SimulatedDevice {
 
     /// The state to go on as the same device, including its private key.
     public func state() throws(SimulationError) -> JSONValue {
-        let pem = try SimulationError.wrap { () throws(CryptoError) in try key.pem() }
-        return .object([
+        .object([
             "app_id": .string(appID), "environment": .string(environment.rawValue),
             "system": .string(system.rawValue), "bundle_version": .string(bundleVersion),
             "validation_category": .integer(Int64(validationCategory)),
             "counter": .integer(Int64(counter)),
-            "key": .string(String(decoding: pem, as: UTF8.self)),
+            "key": try StateReader.saved(key.key),
         ])
     }
 
     public convenience init(state: JSONValue) throws(SimulationError) {
         let reader = StateReader(state)
-        guard let environment = AttestEnvironment(rawValue: try reader.text("environment")) else {
-            throw .state("environment")
-        }
-        guard let system = SimulatedSystem(rawValue: try reader.text("system")) else {
-            throw .state("system")
-        }
         guard let counter = UInt32(exactly: try reader.integer("counter")) else {
             throw .state("counter")
         }
@@ -92,8 +86,8 @@ public final class SimulatedDevice {
             throw .state("validation_category")
         }
         try self.init(
-            appID: try reader.text("app_id"), environment: environment, system: system,
-            key: try reader.p256Key("key"), counter: counter,
+            appID: try reader.text("app_id"), environment: try reader.choice("environment"),
+            system: try reader.choice("system"), key: try reader.p256Key("key"), counter: counter,
             bundleVersion: try reader.text("bundle_version"), validationCategory: category)
     }
 

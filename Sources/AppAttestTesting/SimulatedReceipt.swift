@@ -1,5 +1,6 @@
 public import AppAttest
 public import Attestation
+public import AttestationTesting
 import Bytes
 import Crypto
 import DER

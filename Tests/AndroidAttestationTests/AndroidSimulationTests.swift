@@ -1,6 +1,7 @@
 import AndroidAttestation
 import AndroidAttestationTesting
 import Attestation
+import AttestationTesting
 import Bytes
 import Crypto
 import JSON
@@ -152,8 +153,8 @@ struct AndroidSimulationTests {
         other.chain = try other.phone.attestation(
             challenge: androidChallenge, by: google, at: androidNow)
         #expect(try other.code() == "ok")
-        #expect(throws: AndroidSimulationError.self) { try SimulatedPhone(state: .object([:])) }
-        #expect(throws: AndroidSimulationError.self) { try SimulatedGoogle(state: .null) }
+        #expect(throws: SimulationError.self) { try SimulatedPhone(state: .object([:])) }
+        #expect(throws: SimulationError.self) { try SimulatedGoogle(state: .null) }
     }
 
     @Test("sign requests with one fault", arguments: PhoneSignatureFault.allCases)

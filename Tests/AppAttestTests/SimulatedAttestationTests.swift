@@ -1,6 +1,7 @@
 import AppAttest
 import AppAttestTesting
 import Attestation
+import AttestationTesting
 import Bytes
 import CBOR
 import Crypto

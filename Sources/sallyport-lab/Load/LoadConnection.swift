@@ -155,7 +155,7 @@ final class LoadConnection: ReadinessHandler {
 
     private func appendSigned(_ challenge: [UInt8], to output: inout ByteBuffer) -> Bool {
         let plan = run.plan
-        do throws(SimulationError) {
+        do {
             let signed = try devices[deviceIndex].sign(
                 method: plan.method, path: plan.path, body: plan.body,
                 challenge: String(decoding: challenge, as: UTF8.self))

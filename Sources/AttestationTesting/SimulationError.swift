@@ -14,7 +14,7 @@ public enum SimulationError: Error, Hashable, Sendable, CustomStringConvertible 
     }
 
     /// Runs one step of OpenSSL.
-    static func wrap<Value>(
+    package static func wrap<Value>(
         _ body: () throws(CryptoError) -> Value
     ) throws(SimulationError) -> Value {
         do throws(CryptoError) {
