@@ -22,7 +22,7 @@ EXCHANGE = "Sources/Gateway/Exchange"
 REDIS = "Sources/RedisKeyStore"
 TOKENS = "Sources/GatewayTokens"
 JUDGEMENT = "Sources/Judgement/Judgement.swift"
-WORKER = "Sources/Gateway/Worker/Worker.swift"
+SERVICES = "Sources/Gateway/Services/WorkerServices.swift"
 # File, what stands in front, what it says, what the mutant says, and what stands behind. A mutant
 # that says nothing lacks the statement.
 MUTANTS = [
@@ -71,13 +71,13 @@ MUTANTS = [
     (f"{TOKENS}/Challenge.swift", "guard ", "now < expiresAt", "now <= expiresAt", " else"),
 
     # Revocation, and keys that are or become known.
-    (WORKER, "case .keys(let keyIDs): ", "keyCache.invalidate(keyIDs)", None, ""),
-    (WORKER, "", "hub.unknownKeys.forget(change)", None, ""),
+    (SERVICES, "case .keys(let keyIDs): ", "keyCache.invalidate(keyIDs)", None, ""),
+    (SERVICES, "", "hub.unknownKeys.forget(change)", None, ""),
     (f"{REDIS}/CounterScript.swift", "if ", "revoked", "false", " then"),
     (f"{REDIS}/CounterNode.swift",
      "if verdict == .revoked { ", "self?.lookLater(than: call)", None, " }"),
     (f"{EXCHANGE}/AdvanceCounter.swift",
-     "if let keyID = proofFacts.keyID { ", "worker.keyCache.invalidate([keyID])", None, " }"),
+     "if let keyID = proofFacts.keyID { ", "services.keyCache.invalidate([keyID])", None, " }"),
     # Observing routes and rollouts.
     (JUDGEMENT, "", "policy.mode == .observe", "false", " || !isEnforced(cohort)"),
     (JUDGEMENT, " || ", "!isEnforced(cohort)", "false", ""),

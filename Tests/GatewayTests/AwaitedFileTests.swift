@@ -30,7 +30,7 @@ struct AwaitedFileTests {
             $0.routes[0].bodyByteCountMax = 16 << 20
             $0.upstreams[0].protocol = upstream
         }
-        directory = stepped.worker.hub.bodyFileThreads.directory(path)
+        directory = stepped.worker.services.hub.bodyFileThreads.directory(path)
     }
 
     /// Keeps every thread of the directory busy until it is signalled, once for each.
@@ -49,7 +49,7 @@ struct AwaitedFileTests {
 
     /// Turns the loop until nothing is ready. False if that never comes.
     private func settle() -> Bool {
-        for _ in 0..<1000 where !stepped.worker.loop.turn() { return true }
+        for _ in 0..<1000 where !stepped.worker.services.loop.turn() { return true }
         return false
     }
 

@@ -128,7 +128,7 @@ struct BackPressureTests {
         for _ in 0..<10 { try stepped.relay([UInt8](repeating: 0x2E, count: byteCount)) }
         #expect(deadline.due == due)
         let leased = try #require(stepped.leased)
-        stepped.worker.deadlines.advance(
+        stepped.worker.services.deadlines.advance(
             to: MonotonicInstant(nanoseconds: due) + DeadlineWheel.granularity)
         #expect(connection.state == .closed)
         #expect(leased.state == .closed)
@@ -162,7 +162,7 @@ struct BackPressureTests {
         // No event tells the gateway of it: no loop runs here.
         #expect(stepped.drainClient() > 0)
         func expire() {
-            stepped.worker.deadlines.advance(
+            stepped.worker.services.deadlines.advance(
                 to: MonotonicInstant(nanoseconds: deadline.due) + DeadlineWheel.granularity)
         }
         expire()

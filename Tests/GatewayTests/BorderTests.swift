@@ -47,7 +47,8 @@ struct BorderTests {
             let exchange = stepped.worker.takeExchange()
             let sink = AnswerSink()
             exchange.begin(
-                on: sink, listener: stepped.worker.idleListener, peer: peer, isPeerTrusted: false)
+                on: sink, listener: stepped.worker.services.idleListener, peer: peer,
+                isPeerTrusted: false)
             exchange.intake.state.match.routeIndex = 0
             exchange.intake.state.match.upstreamIndex = 0
             exchange.phase = .leaseUpstream

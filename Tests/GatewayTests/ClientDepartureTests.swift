@@ -79,7 +79,7 @@ struct ClientDepartureTests {
         #expect(stepped.connection.state == .exchanging)
         #expect(stepped.upstreamText().contains("GET / "))
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8))
-        stepped.worker.outbox.flush()
+        stepped.worker.services.outbox.flush()
         #expect(stepped.upstreamText().isEmpty)
         #expect(stepped.connection.state == .closed)
         #expect(stepped.takeAnswers().hasSuffix("\r\n\r\nok"))

@@ -16,7 +16,7 @@ struct ListenerChangeTests {
     }
 
     private func letPass(_ duration: Duration, on worker: Worker) {
-        worker.deadlines.advance(to: worker.loop.now + duration + .seconds(1))
+        worker.services.deadlines.advance(to: worker.services.loop.now + duration + .seconds(1))
     }
 
     @Test("ends with a tunnel that was being agreed upon", arguments: [true, false])
@@ -80,7 +80,7 @@ struct ListenerChangeTests {
         stepped.send("GET / HTT")
         connection.descriptorIsReadable()
         let site = try Site(
-            settings: worker.site.settings, challengeKeys: [GatewayUnderTest.challengeKey],
+            settings: worker.services.site.settings, challengeKeys: [GatewayUnderTest.challengeKey],
             generation: 1)
         worker.receive(
             .reload(

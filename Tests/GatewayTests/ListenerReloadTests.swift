@@ -141,7 +141,7 @@ struct ListenerReloadTests {
         let client = try RawClient(port: port)
         worker.acceptors[0].descriptorIsReadable()
         #expect(worker.acceptors[0].isPaused)
-        var settings = worker.site.settings
+        var settings = worker.services.site.settings
         settings.limits.connectionCountMax = 2
         let site = try Site(
             settings: settings, challengeKeys: [GatewayUnderTest.challengeKey], generation: 1)

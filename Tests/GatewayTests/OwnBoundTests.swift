@@ -144,17 +144,17 @@ struct OwnBoundTests {
         let worker = try SteppedWorker().worker
         let device = try SimulatedDevice(appID: GatewayUnderTest.appID)
         func answer(_ result: Result<KeyRecord?, StoreError>) {
-            worker.keyWasLookedUp(
+            worker.services.keyWasLookedUp(
                 KeyQuestion(
                     number: 1, keyID: device.keyID, changeCount: 0, newsCount: 0,
                     floorNewsNumber: 0), result)
         }
         worker.receive(.keysChanged(.keys([device.keyID])))
-        let start = worker.registryAnsweredAt
+        let start = worker.services.registryAnsweredAt
         answer(.failure(StoreError("down")))
-        #expect(worker.registryAnsweredAt == start)
+        #expect(worker.services.registryAnsweredAt == start)
         answer(.success(nil))
-        #expect(worker.registryAnsweredAt > start)
+        #expect(worker.services.registryAnsweredAt > start)
     }
 
     @Test("what comes late is no answer to what the same request asks next")
@@ -164,12 +164,12 @@ struct OwnBoundTests {
         try stepped.begin()
         let exchange = try #require(stepped.connection.exchange)
         // The user was not known in time, and the request went on without.
-        worker.wait(exchange, for: .counter)
+        worker.services.waiting.wait(exchange, for: .counter)
         let device = try SimulatedDevice(appID: GatewayUnderTest.appID)
         worker.receive(.userLookedUp(exchange.number, device.keyID, .success(nil)))
-        #expect(worker.waiting.contains(exchange.number, for: .advance))
-        #expect(worker.waiting.take(exchange.number, for: .advance) === exchange)
-        #expect(worker.waiting.take(exchange.number, for: .advance) == nil)
+        #expect(worker.services.waiting.contains(exchange.number, for: .advance))
+        #expect(worker.services.waiting.take(exchange.number, for: .advance) === exchange)
+        #expect(worker.services.waiting.take(exchange.number, for: .advance) == nil)
     }
 
     @Test("a memory of counters that is full lets nothing pass")

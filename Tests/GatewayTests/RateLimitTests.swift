@@ -75,8 +75,9 @@ struct RateLimitTests {
         let connection = stepped.connection
         connection.listener = listener
         func isUsedUp() -> Bool {
-            stepped.worker.hub.rateLimiter.take(
-                listener.rateLimits[0], Bytes16(word0: 0, word1: 0), now: stepped.worker.loop.now,
+            stepped.worker.services.hub.rateLimiter.take(
+                listener.rateLimits[0], Bytes16(word0: 0, word1: 0),
+                now: stepped.worker.services.loop.now,
                 isTrial: true) != nil
         }
         stepped.send("GET / HT")

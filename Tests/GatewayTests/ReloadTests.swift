@@ -99,11 +99,11 @@ struct ReloadTests {
         let descriptor = try Socket.listen(on: any)
         let port = try #require(Socket.localAddress(descriptor)?.port)
         stepped.worker.receive(.drain)
-        let context = stepped.worker.idleListener
+        let context = stepped.worker.services.idleListener
         stepped.worker.receive(
             .reload(
                 WorkerUpdate(
-                    site: stepped.worker.site,
+                    site: stepped.worker.services.site,
                     listeners: [BoundListener(context: context, descriptor: descriptor)],
                     reports: try Mailbox(countMax: 1))))
         #expect(throws: RawSocketError.self) { try RawClient(port: port) }

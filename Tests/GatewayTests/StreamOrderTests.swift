@@ -24,7 +24,7 @@ struct StreamOrderTests {
         func send(_ text: String) throws {
             try #require(stepped.send(text) == text.utf8.count)
             stepped.connection.descriptorIsReadable()
-            stepped.worker.outbox.flush()
+            stepped.worker.services.outbox.flush()
         }
         while leased.transport?.isWriting != true, blockCount < 4000 {
             try send(block)
@@ -55,7 +55,7 @@ struct StreamOrderTests {
             if stepped.connection.transport?.isReading == true {
                 stepped.connection.descriptorIsReadable()
             }
-            stepped.worker.outbox.flush()
+            stepped.worker.services.outbox.flush()
         }
     }
 

@@ -18,11 +18,11 @@ struct SupervisionTests {
         mailboxes = [try Mailbox(countMax: 8), try Mailbox(countMax: 8)]
         supervision = Supervision(
             Supervisor(socket: try NotifySocket(receiver.name), watchdog: .seconds(60)),
-            hub: stepped.worker.hub, workers: mailboxes, reports: try Mailbox(countMax: 8))
+            hub: stepped.worker.services.hub, workers: mailboxes, reports: try Mailbox(countMax: 8))
     }
 
     private func answer(_ worker: Int, _ number: UInt64) {
-        supervision.workerAnswered(worker, number, site: stepped.worker.site)
+        supervision.workerAnswered(worker, number, site: stepped.worker.services.site)
     }
 
     @Test("a worker that does not answer lets the watchdog bark")

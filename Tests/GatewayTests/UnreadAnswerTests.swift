@@ -31,7 +31,7 @@ struct UnreadAnswerTests {
     }
 
     private func isPiped(_ stepped: SteppedWorker) -> Bool {
-        stepped.worker.exchanges.answerPipe.pipe != nil
+        stepped.worker.answerPipe.pipe != nil
     }
 
     /// The upstream sends all of `content`; returns what the client received.
@@ -64,7 +64,7 @@ struct UnreadAnswerTests {
         // The next answer on both connections is the next one.
         stepped.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
         stepped.connection.descriptorIsReadable()
-        stepped.worker.outbox.flush()
+        stepped.worker.services.outbox.flush()
         #expect(stepped.leased === leased)
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8))
         #expect(stepped.takeAnswers().hasSuffix("\r\n\r\nok"))

@@ -33,7 +33,7 @@ private final class BusyGateway {
             embedded: EmbeddedCounters(
                 clock: EmbeddedClock(base: 0, boot: nil, nowMilliseconds: 1000)),
             configure: configure)
-        gateway.worker.connections.backlog = Backlog { [unowned self] _ in waited }
+        gateway.worker.services.backlog = Backlog { [unowned self] _ in waited }
         // The gateway gets to know the key.
         let connection = try send(try signed())
         while registry.waitingCount > 0 {
@@ -171,7 +171,7 @@ struct BacklogTests {
         let scratch = try ScratchDirectory()
         let address = try #require(SocketAddress.unix(scratch.path + "/clients"))
         let descriptor = try Socket.listen(on: address)
-        worker.open([BoundListener(context: worker.idleListener, descriptor: descriptor)])
+        worker.open([BoundListener(context: worker.services.idleListener, descriptor: descriptor)])
         let request = Array("GET /assert/challenge HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
         var clients: [Int32] = []
         for _ in 0..<4 {

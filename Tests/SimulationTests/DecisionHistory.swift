@@ -197,7 +197,7 @@ final class DecisionHistory {
         var isBusy = true
         while isBusy {
             isBusy = false
-            gateway.worker.loop.runUntilIdle()
+            gateway.worker.services.loop.runUntilIdle()
             var accepted: [Int32] = []
             gateway.takeStoreConnections { accepted.append($0) }
             for descriptor in accepted { try redis?.take(descriptor, from: index) }
@@ -207,7 +207,7 @@ final class DecisionHistory {
                 registry.answer(0)
                 isBusy = true
             }
-            gateway.worker.loop.runUntilIdle()
+            gateway.worker.services.loop.runUntilIdle()
         }
     }
 
@@ -218,7 +218,7 @@ final class DecisionHistory {
             guard redis != nil else { continue }
             events.append([
                 "event": "turn", "gateway": index,
-                "connected": try gateway(index).worker.counters.isAvailable,
+                "connected": try gateway(index).worker.services.counters.isAvailable,
             ])
         }
     }
@@ -301,8 +301,8 @@ final class DecisionHistory {
     func send(_ request: Event, _ bytes: [UInt8], to index: Int) throws {
         let name = try #require(request["route"] as? String)
         let worker = try gateway(index).worker
-        let before = worker.meter.outcomes(of: name)
-        let refusals = worker.hub.refusals[0]
+        let before = worker.services.meter.outcomes(of: name)
+        let refusals = worker.services.hub.refusals[0]
         let refusalsBefore = Set(refusals.records.map(ObjectIdentifier.init))
         let cut = chooseCut()
         redis?.cut = cut
@@ -312,7 +312,7 @@ final class DecisionHistory {
         if let cut, redis?.cut == nil { event["cut"] = cut.rawValue }
         redis?.cut = nil
         event["status"] = answer.status
-        let after = worker.meter.outcomes(of: name)
+        let after = worker.services.meter.outcomes(of: name)
         let outcome = try #require(after.first { $0.value != before[$0.key] ?? 0 }?.key)
         event["decision"] = "\(outcome.decision.name)"
         event["reason"] = "\(outcome.reason.code)"

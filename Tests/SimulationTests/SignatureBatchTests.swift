@@ -49,7 +49,7 @@ private final class Crowd {
     }
 
     /// How many checks took `count` signatures at once.
-    func batchCount(of count: Int) -> UInt64 { gateway.worker.meter.batchCount(of: count) }
+    func batchCount(of count: Int) -> UInt64 { gateway.worker.services.meter.batchCount(of: count) }
 
     /// Requests that have reached the upstream.
     private(set) var upstreamCount = 0
@@ -172,7 +172,7 @@ struct SignatureBatchTests {
             let crowd = try Crowd(count: 8, isTogether ? batching() : .off)
             let requests = try (0..<8).map { try crowd.request(of: $0) }
             let before = (1...8).map { crowd.batchCount(of: $0) }
-            crowd.gateway.worker.connections.backlog = Backlog { _ in Backlog.lateNanoseconds }
+            crowd.gateway.worker.services.backlog = Backlog { _ in Backlog.lateNanoseconds }
             let connections = try crowd.sendTogether(requests, leaving: [2, 5])
             let checked = (1...8).map { Int(crowd.batchCount(of: $0) - before[$0 - 1]) * $0 }
             #expect(checked.reduce(0, +) == 6)
@@ -181,7 +181,7 @@ struct SignatureBatchTests {
                 #expect(try crowd.answer(connection).status == 200)
             }
             // Nothing was spent on them: the same requests pass.
-            crowd.gateway.worker.connections.backlog = Backlog { _ in 0 }
+            crowd.gateway.worker.services.backlog = Backlog { _ in 0 }
             for connection in try crowd.sendTogether([requests[2], requests[5]]) {
                 #expect(try crowd.answer(connection).status == 200)
             }
@@ -192,7 +192,7 @@ struct SignatureBatchTests {
     func distrusted() throws {
         let library = try StandInLibrary.open(.validForStrangers)
         let crowd = try Crowd(count: 8, batching(library, auditPercent: 100))
-        let hub = crowd.gateway.worker.hub
+        let hub = crowd.gateway.worker.services.hub
         // The first full batch gives up its first lane.
         for forged in 1...2 {
             let requests = try (0..<8).map { try crowd.request(of: $0, isForged: $0 == forged) }
@@ -202,7 +202,7 @@ struct SignatureBatchTests {
         #expect(!library.isTrusted)
         #expect(crowd.batchCount(of: 8) == 1)
         #expect(hub.logs.eventCounts["signature_library_distrusted"] == 1)
-        let site = crowd.gateway.worker.site
+        let site = crowd.gateway.worker.services.site
         let problems = StatusInspection(
             hub: hub, site: site, now: 0, history: hub.history.withLock { $0 }
         ).problems
@@ -213,13 +213,13 @@ struct SignatureBatchTests {
     func undecided() throws {
         let library = try StandInLibrary.open(.unknownForStrangers)
         let crowd = try Crowd(count: 8, batching(library))
-        let hub = crowd.gateway.worker.hub
+        let hub = crowd.gateway.worker.services.hub
         for round in 1...9 {
             let requests = try (0..<8).map { try crowd.request(of: $0) }
             for connection in try crowd.sendTogether(requests) {
                 #expect(try crowd.answer(connection).status == 200)
             }
-            let count = crowd.gateway.worker.meter.value(.signaturesUndecided)
+            let count = crowd.gateway.worker.services.meter.value(.signaturesUndecided)
             #expect(count == UInt64(8 * min(round, 8)))
         }
         #expect(crowd.batchCount(of: 8) == 8)

@@ -79,7 +79,7 @@ final class SimulatedGateway {
         worker.attachMailbox()
         registry.onChange { _ = mailbox.post(.keysChanged($0)) }
         floors.onNews { _ = mailbox.post(.floorsRaised($0)) }
-        idle = worker.idleListener
+        idle = worker.services.idleListener
     }
 
     private static func redis(_ path: String) -> CounterAccess {
@@ -106,7 +106,7 @@ final class SimulatedGateway {
 
     deinit {
         for connection in worker.clients { connection.lose() }
-        worker.counters.close()
+        worker.services.counters.close()
         worker.end()
         Socket.close(storeListener)
         Socket.close(upstreamListener)
@@ -123,7 +123,7 @@ final class SimulatedGateway {
     /// Lets the worker do all that it can, takes in what it has sent, and hands each request that
     /// reached the upstream to `upstream`, which says whether it is answered.
     func step(store: () -> StoreProcess?, upstream: (String) -> Bool) {
-        worker.loop.runUntilIdle()
+        worker.services.loop.runUntilIdle()
         takeStoreConnections { descriptor in
             if let process = store() {
                 storeConnections.append(StoreConnection(descriptor, to: process))
@@ -150,7 +150,7 @@ final class SimulatedGateway {
         var isAnswered = false
         for connection in upstreamConnections where connection.serve(upstream) { isAnswered = true }
         upstreamConnections.removeAll { !$0.isOpen }
-        if isAnswered { worker.loop.runUntilIdle() }
+        if isAnswered { worker.services.loop.runUntilIdle() }
     }
 }
 

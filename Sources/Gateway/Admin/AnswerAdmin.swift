@@ -65,7 +65,7 @@ extension AdminDesk {
         case .liveness: return exchange.answer(text(200, "ok\n"))
         case .readiness: return exchange.answer(readiness())
         case .metrics:
-            let page = MetricsPage.text(worker.hub, site: site)
+            let page = MetricsPage.text(services.hub, site: site)
             return exchange.answer(
                 LocalResponse(
                     status: 200, contentType: PrometheusText.contentType,
@@ -90,8 +90,8 @@ extension AdminDesk {
     }
 
     private func readiness() -> LocalResponse {
-        if worker.hub.health.isDraining { return text(503, "draining\n") }
-        let failing = worker.hub.missingStores(for: site)
+        if services.hub.health.isDraining { return text(503, "draining\n") }
+        let failing = services.hub.missingStores(for: site)
         var lines = [
             failing.isEmpty ? "ready" : "unavailable: " + failing.joined(separator: ", ")
         ]
@@ -99,16 +99,16 @@ extension AdminDesk {
         // A listener for probes shows no more than the status.
         guard client.listener.audience == .operators else { return text(status, lines[0] + "\n") }
         for store in failing {
-            guard let reason = worker.hub.health.outages.reason(of: store) else { continue }
+            guard let reason = services.hub.health.outages.reason(of: store) else { continue }
             lines.append("\(store): " + reason.split(separator: "\n").joined(separator: "; "))
         }
         // Not a reason to be unready: all gateways of a registry would be so at once, and each
         // request is still judged.
-        if let silence = worker.hub.revocationSilence {
+        if let silence = services.hub.revocationSilence {
             lines.append("revocations unheard for \(silence.age.components.seconds) s")
         }
         // An issuer whose keys are missing does not make this gateway unready.
-        let waiting = ForeignIssuer.withoutKeys(worker.hub, site)
+        let waiting = ForeignIssuer.withoutKeys(services.hub, site)
         if !waiting.isEmpty {
             lines.append("without keys of: " + waiting.joined(separator: ", "))
         }

@@ -65,11 +65,11 @@ extension AdminDesk {
     }
 
     private func refuseAdministration() -> Step {
-        worker.log.repeatedEvent(
+        services.log.repeatedEvent(
             "admin_api_denied", "from \(exchange.peerText): no token, or a wrong one")
         let network = client.peer?.ipv6Form?.limitedNetwork
         let wait = network.flatMap {
-            worker.hub.rateLimiter.take(Self.failedTokens, $0, now: worker.loop.now)
+            services.hub.rateLimiter.take(Self.failedTokens, $0, now: services.loop.now)
         }
         guard let wait else {
             var response = administrationProblem(
@@ -87,7 +87,7 @@ extension AdminDesk {
     /// The body has come: parses the call, and has it carried out.
     func administer() throws(Refusal) -> Step {
         judge.answer()
-        guard let request = state.administration, let access = worker.hub.administration else {
+        guard let request = state.administration, let access = services.hub.administration else {
             throw Refusal(.notFound, .admin)
         }
         let call: AdministrationCall
@@ -98,8 +98,8 @@ extension AdminDesk {
         }
         let job = AdministrationJob(
             call: call, author: request.author, site: site, access: access,
-            floors: worker.hub.floors)
-        guard worker.administer(job.run, for: exchange) else {
+            floors: services.hub.floors)
+        guard services.administer(job.run, for: exchange) else {
             var response = administrationProblem(
                 503, "gateway_busy", "the limit of concurrent requests is reached")
             response.fields.append(("Retry-After", Array("1".utf8)))
@@ -110,7 +110,7 @@ extension AdminDesk {
 
     /// Another thread has carried out the call, or has failed to.
     func administrationEnded(_ result: AdministrationAnswer) {
-        worker.meter.resumed(exchange.phase)
+        services.meter.resumed(exchange.phase)
         _ = exchange.answer(response(result))
         exchange.phase = .recordAccess
         exchange.advance()

@@ -75,7 +75,7 @@ extension AdminDesk {
         }
         state.inquiry?.order = order
         guard let keyID = order.keyID else { return try ask(order) }
-        try worker.lookUpKey(for: exchange, keyID, as: .inquiredKey)
+        try services.lookUpKey(for: exchange, keyID, as: .inquiredKey)
         return .wait
     }
 
@@ -90,21 +90,21 @@ extension AdminDesk {
     }
 
     private func ask(_ order: DeviceOrder) throws(Refusal) -> Step {
-        try worker.ask(order.kind, order.token, for: exchange)
+        try services.ask(order.kind, order.token, for: exchange)
         return .wait
     }
 
     /// Apple has answered.
     func deviceReplied(_ reply: DeviceReply) {
         if case .judged(let verdict) = reply { return prover.deviceWasJudged(verdict) }
-        worker.meter.resumed(exchange.phase)
+        services.meter.resumed(exchange.phase)
         if case .changed = reply { noteDeviceUpdate() }
         guard let keyID = state.inquiry?.order?.keyID, let bits = reply.bits else {
             return end(reply)
         }
         state.inquiry?.reply = reply
         do throws(Refusal) {
-            try worker.keep(bits, of: keyID, for: exchange)
+            try services.keep(bits, of: keyID, for: exchange)
         } catch {
             registryFailed()
         }
@@ -115,7 +115,7 @@ extension AdminDesk {
     private func noteDeviceUpdate() {
         guard let order = state.inquiry?.order, case .change(let bit0, let bit1, _) = order.kind,
             let names = site.settings.deviceCheck?.bitNames,
-            let access = worker.hub.administration
+            let access = services.hub.administration
         else { return }
         let changes = zip(names, [bit0, bit1]).compactMap { name, bit in
             bit.map { "\(name): \($0)" }
@@ -126,10 +126,10 @@ extension AdminDesk {
         let author = AuditAuthor(
             way: .api, name: "device_check.admin_secret_file", origin: exchange.peerText,
             requestID: exchange.requestIDText)
-        worker.note(
+        services.note(
             AdministrationJob(
                 call: .note(note), author: author, site: site, access: access,
-                floors: worker.hub.floors
+                floors: services.hub.floors
             ).run)
     }
 
@@ -141,7 +141,7 @@ extension AdminDesk {
         case .success(false):
             end(deviceError(404, "key_unknown", "Apple answered, but the key was erased meanwhile"))
         case .failure(let error):
-            worker.log.repeatedEvent("registry_failed", error.description)
+            services.log.repeatedEvent("registry_failed", error.description)
             registryFailed()
         }
     }

@@ -8,7 +8,7 @@ extension AdminDesk {
     func statusPage() -> LocalResponse {
         var response = statusFile(
             "text/html; charset=utf-8",
-            StatusPage.html(StatusDocument(worker.hub, site: site)))
+            StatusPage.html(StatusDocument(services.hub, site: site)))
         response.fields.append(
             ("Content-Security-Policy", Array(StatusPage.contentSecurityPolicy.utf8)))
         response.fields.append(("Referrer-Policy", Array("no-referrer".utf8)))
@@ -39,7 +39,7 @@ extension AdminDesk {
             return statusError(400, "bad_request", "history is hour, day or none")
         }
         return statusFile(
-            "application/json", StatusDocument(worker.hub, site: site).json(range))
+            "application/json", StatusDocument(services.hub, site: site).json(range))
     }
 
     /// The document of refusals. `?id=REQUEST_ID` chooses one of them.
@@ -51,9 +51,9 @@ extension AdminDesk {
             return statusError(400, "bad_request", "the query is malformed")
         }
         guard let id else {
-            return statusFile("application/json", RefusalsDocument.list(worker.hub))
+            return statusFile("application/json", RefusalsDocument.list(services.hub))
         }
-        guard let found = RefusalsDocument.one(id, worker.hub) else {
+        guard let found = RefusalsDocument.one(id, services.hub) else {
             return statusError(
                 404, "not_found",
                 "no refusal of a request with this id is kept: it was not refused, it was long "

@@ -15,7 +15,7 @@ public final class Gateway {
     private let workerCount: Int
     let mailboxes: [Mailbox<WorkerMessage>]
     private var threads: [Thread] = []
-    private(set) var control: Worker?
+    private(set) var control: WorkerServices?
     let reports: Mailbox<WorkerReport>
     private var reportReceiver: MailboxReceiver<WorkerReport>?
     private var runningCount = 0
@@ -124,7 +124,8 @@ public final class Gateway {
         SignalWatch.ignoreBrokenPipes()
         try prepareCapture(site.settings)
         let index = mailboxes.count - 1
-        let control = try Worker(index: index, site: site, hub: hub, mailbox: mailboxes[index])
+        let worker = try Worker(index: index, site: site, hub: hub, mailbox: mailboxes[index])
+        let control = worker.services
         self.control = control
         let apple = AppleService(loop: control.loop, meter: hub.apple, log: hub.logs)
         apple.use(try apple.change(to: site.settings.apple))
@@ -152,7 +153,7 @@ public final class Gateway {
         receipts = try ReceiptRenewal(
             loop: control.loop, registry: hub.registry, meter: hub.renewalMeter, log: hub.logs,
             site.renewal, exchange: AppleReceipts(apple, site.settings.apple))
-        control.startHealthChecks()
+        worker.startHealthChecks()
         announce(control)
         let supervision = Supervision(
             supervisor, hub: hub, workers: workerMailboxes, reports: reports)
@@ -160,7 +161,7 @@ public final class Gateway {
         supervision.watch(on: control.loop)
         supervision.workersChange(status: servingText)
         try watchFiles()
-        control.run()
+        worker.run()
         // The stop is completed, whatever signal comes now.
         SignalWatch.hold()
         reload.watcher?.stop()
@@ -235,7 +236,7 @@ public final class Gateway {
         runningCount = workerCount
     }
 
-    private func announce(_ control: Worker) {
+    private func announce(_ control: WorkerServices) {
         let listenerCount = site.settings.listeners.count
         control.log.event(
             level: "info", "started",
@@ -312,7 +313,7 @@ public final class Gateway {
 
     /// Asks the stores once a second whether they answer, for readiness and the event log, and has
     /// the counters forget what has expired.
-    private func watchStores(_ control: Worker) throws {
+    private func watchStores(_ control: WorkerServices) throws {
         let registryProbe = hub.makeRegistryProbe()
         let floorKeeper = try FloorKeeper(
             floors: hub.floors, registry: hub.registry, log: hub.logs)
@@ -338,7 +339,7 @@ public final class Gateway {
     }
 
     /// Forgets the users whose retention is over (`signals.user.retention`).
-    private func forgetUsers(_ control: Worker) {
+    private func forgetUsers(_ control: WorkerServices) {
         let timer = Timer(loop: control.loop) { [hub, unowned control, unowned self] in
             guard let life = site.signals?.retentionMilliseconds, life > 0 else { return }
             hub.registry.forgetUsers(before: control.wallMilliseconds - life)

@@ -6,6 +6,7 @@ import TLS
 /// A client's TLS handshake. No part of HTTP is set up before it is complete.
 final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler {
     private let worker: Worker
+    private let services: WorkerServices
     private(set) var listener: ListenerContext
     private let peer: SocketAddress
     private let session: TLSSession
@@ -22,6 +23,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         listener: ListenerContext
     ) {
         self.worker = worker
+        services = worker.services
         self.session = session
         self.peer = peer
         self.listener = listener
@@ -31,8 +33,8 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     func start() {
         watch.handler = self
         watch.enableReading()
-        deadline = Deadline(wheel: worker.deadlines, handler: self)
-        deadline?.set(afterNanoseconds: worker.site.timeouts.tlsHandshake)
+        deadline = Deadline(wheel: services.deadlines, handler: self)
+        deadline?.set(afterNanoseconds: services.site.timeouts.tlsHandshake)
     }
 
     func descriptorIsReadable() {
@@ -46,13 +48,13 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     /// it, and without one no error can be sent. A client that has only closed its sending side
     /// loses nothing, because it cannot answer the server's part of the handshake.
     private var isWanted: Bool {
-        worker.connections.backlog.enter(
-            watch.descriptor, heldUntil: watch.heldUntil, isNew: true, of: worker)
-        defer { worker.connections.backlog.leave() }
-        if worker.connections.backlog.isLate, Socket.hasPeerEnded(watch.descriptor) { return false }
-        guard listener.audience == .apps, worker.connections.backlog.refuses(worker)
+        services.backlog.enter(
+            watch.descriptor, heldUntil: watch.heldUntil, isNew: true, of: services)
+        defer { services.backlog.leave() }
+        if services.backlog.isLate, Socket.hasPeerEnded(watch.descriptor) { return false }
+        guard listener.audience == .apps, services.backlog.refuses(services)
         else { return true }
-        worker.meter.add(.connectionsRefused)
+        services.meter.add(.connectionsRefused)
         return false
     }
 
@@ -63,7 +65,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         case .wantRead, .wantWrite: break
         case .complete: complete()
         case .failed(let failure):
-            worker.meter.handshakeFailed(failure.kind)
+            services.meter.handshakeFailed(failure.kind)
             if failure.isHTTP { answerHTTP() }
             lose()
         }
@@ -71,8 +73,8 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
 
     private func complete() {
         deadline = nil
-        worker.meter.handshakes.add(session.groupName ?? "none")
-        if session.isResumed { worker.meter.add(.resumptions) }
+        services.meter.handshakes.add(session.groupName ?? "none")
+        if session.isResumed { services.meter.add(.resumptions) }
         handOver(Transport(watch: watch, session: session))
     }
 
@@ -103,7 +105,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     func deadlineExpired() {
-        worker.meter.handshakeTimedOut()
+        services.meter.handshakeTimedOut()
         lose()
     }
 

@@ -66,11 +66,11 @@ extension EnvoyCall: ResponseSink {
         self.exchange = nil
         // The record has been written, so the request is not missing there.
         if state == .relaying {
-            answer.body = worker.exchanges.emptyBody
+            answer.body = HeldBody(services.bodies)
             exchange.intake.swapBody(&answer.body)
             answer.body.tell(self)
         }
-        worker.giveBack(exchange)
+        connection.worker.giveBack(exchange)
         if state == .relaying { relayBodyBack() }
         wasAnswered()
         connection.scheduleFlush()
@@ -83,7 +83,7 @@ extension EnvoyCall: ResponseSink {
             if rest == 0, answer.byteCount > 0 || answer.trailersRemoved != nil { break }
             let room = connection.room(for: id)
             guard room > 0 else {
-                return deadline.set(afterNanoseconds: worker.site.timeouts.send)
+                return deadline.set(afterNanoseconds: services.site.timeouts.send)
             }
             var count = min(room, rest, Self.pieceByteCount)
             if !answer.body.isInMemory {
@@ -117,7 +117,7 @@ extension EnvoyCall: ResponseSink {
             let read = try answer.body.read(at: offset, into: &piece, atMost: count)
             return read > 0 ? piece.readable.array : nil
         } catch {
-            worker.log.repeatedEvent("body_file_failed", error.description)
+            services.log.repeatedEvent("body_file_failed", error.description)
             return nil
         }
     }
@@ -140,7 +140,7 @@ extension EnvoyCall: ResponseSink {
             told.append((Array("cache-control".utf8), Array("private".utf8)))
         case .withheld: told = []
         }
-        let reserved = worker.site.fieldNames.reservedInResponses
+        let reserved = services.site.fieldNames.reservedInResponses
         let removed = fields.map(\.name).filter { name in
             reserved.contains(name.span)
                 && !told.contains { ASCII.equalsIgnoringCase($0.name.span, name.span) }
@@ -233,7 +233,7 @@ extension EnvoyCall: HeldBodyOwner {
     func bodyFileIsReady() { clientIsReady() }
 
     func bodyFileFailed(_ error: IOError) {
-        worker.log.repeatedEvent("body_file_failed", error.description)
+        services.log.repeatedEvent("body_file_failed", error.description)
         failBody()
     }
 }

@@ -50,14 +50,14 @@ final class EnvoyCall: ClientStream {
     private static let messageByteCountMax = 4 << 20
 
     var session: HTTP2Session { connection.session }
-    var worker: Worker { connection.worker }
+    var services: WorkerServices { connection.services }
 
     /// Nil if the request is no gRPC call: the gateway's endpoints answer on the same listener.
     init?(_ event: HeadEvent, on connection: HTTP2Connection) {
         var head = RequestHead()
         let bytes = event.bytes
         guard !event.isTooLarge,
-            case .complete = head.parse(bytes.span, limits: connection.worker.site.headLimits),
+            case .complete = head.parse(bytes.span, limits: connection.services.site.headLimits),
             head.byteCount == bytes.count, head.targetForm == .origin
         else { return nil }
         let target = bytes.span.extracting(head.originTarget)
@@ -86,7 +86,7 @@ final class EnvoyCall: ClientStream {
             } else {
                 nil
             }
-        deadline = Deadline(wheel: connection.worker.deadlines)
+        deadline = Deadline(wheel: connection.services.deadlines)
         deadline.handler = self
     }
 
@@ -176,7 +176,7 @@ final class EnvoyCall: ClientStream {
     private func awaitMessages() {
         guard !isClientEnded else { return deadline.clear() }
         switch state {
-        case .asking: deadline.set(afterNanoseconds: worker.site.timeouts.requestBody)
+        case .asking: deadline.set(afterNanoseconds: services.site.timeouts.requestBody)
         case .deciding:
             guard let exchange, !exchange.intake.isComplete,
                 let patience = exchange.intake.bodyPatience
@@ -227,7 +227,7 @@ final class EnvoyCall: ClientStream {
             }
         case .requestTrailers(let fields) where state == .deciding && answer.hasBody:
             guard let exchange, !exchange.intake.isComplete else { throw Self.outOfPlace }
-            let reserved = worker.site.fieldNames.reserved
+            let reserved = services.site.fieldNames.reserved
             answer.trailersRemoved = fields.map(\.name).filter { reserved.contains($0.span) }
             exchange.intake.endBody()
         case .responseHead(let status, let fields) where state == .allowed || state == .relaying:
@@ -284,7 +284,7 @@ final class EnvoyCall: ClientStream {
         guard state != .ended else { return }
         let isAsking = state == .asking
         state = .ended
-        worker.log.repeatedEvent("check_call_failed", status.message)
+        services.log.repeatedEvent("check_call_failed", status.message)
         if isAsking {
             connection.recordFault(
                 Refusal(

@@ -11,7 +11,7 @@ extension HTTP1Connection {
         if state == .readingHead, let exchange {
             exchange.client.listener = listener
             exchange.client.isPeerTrusted = isPeerTrusted
-            exchange.site = worker.site
+            exchange.site = services.site
         }
         switch change.ending(saidBy: proxy) {
         case .none: break
@@ -25,7 +25,7 @@ extension HTTP1Connection {
     private func endGently() {
         guard ending == .none else { return }
         ending = .gently
-        let farewell = DelayedCall(wheel: worker.deadlines) { [unowned self] in farewellIsOver() }
+        let farewell = DelayedCall(wheel: services.deadlines) { [unowned self] in farewellIsOver() }
         farewell.set(afterNanoseconds: Gateway.farewell.wholeNanoseconds)
         self.farewell = farewell
     }
@@ -33,8 +33,8 @@ extension HTTP1Connection {
     private func farewellIsOver() {
         ending = .atOnce
         guard let exchange, exchange.forwarder.tunnel.isOpen else { return drain() }
-        let end = DelayedCall(wheel: worker.deadlines) { [unowned self] in endTunnel() }
-        end.set(afterNanoseconds: worker.site.settings.timeouts.tunnelDrain.wholeNanoseconds)
+        let end = DelayedCall(wheel: services.deadlines) { [unowned self] in endTunnel() }
+        end.set(afterNanoseconds: services.site.settings.timeouts.tunnelDrain.wholeNanoseconds)
         farewell = end
     }
 
@@ -61,7 +61,7 @@ extension HTTP1Connection {
 
     /// Ends a tunnel that was being agreed upon, outside the calls of its upstream's connection.
     func endTunnelSoon() {
-        let end = DelayedCall(wheel: worker.deadlines) { [unowned self] in endTunnel() }
+        let end = DelayedCall(wheel: services.deadlines) { [unowned self] in endTunnel() }
         end.set(afterNanoseconds: 0)
         farewell = end
     }

@@ -210,7 +210,7 @@ extension ByteBuffer {
         if part.isOutdated { append("X-App-Attest-Action: update_app\r\n") }
         guard let challenge = part.challenge else { return }
         append("X-App-Attest-Challenge: ")
-        exchange.worker.seal(challenge, into: &self)
+        exchange.services.seal(challenge, into: &self)
         append("\r\n")
     }
 }

@@ -70,7 +70,7 @@ extension HTTP1Connection {
     func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? {
         guard let transport, output.isEmpty, !transport.isWriting, !isBroken,
             !responseFraming.isChunked,
-            let move = worker.exchanges.answerPipe.move(
+            let move = worker.answerPipe.move(
                 from: upstream, to: transport, atMost: byteCountMax, rest: &output)
         else { return nil }
         isBroken = move.isTargetLost
@@ -90,15 +90,15 @@ extension HTTP1Connection {
         guard let transport, hasProgress || !transport.isWriting else { return }
         transport.enableWriting()
         let queued = transport.queuedByteCount
-        let held = heldPace ?? HeldPace(since: worker.loop.now, queued: queued)
+        let held = heldPace ?? HeldPace(since: services.loop.now, queued: queued)
         heldPace = held
-        deadline?.set(afterNanoseconds: held.rest(worker, queued: queued))
+        deadline?.set(afterNanoseconds: held.rest(services, queued: queued))
     }
 
     /// Checks a client for which bytes have waited long.
     func checkClient(_ transport: Transport) {
         guard let heldPace else { return }
-        guard heldPace.rest(worker, queued: transport.queuedByteCount, isDue: true) > 0 else {
+        guard heldPace.rest(services, queued: transport.queuedByteCount, isDue: true) > 0 else {
             exchange?.judge.note(.check(.slowReader))
             return lose()
         }
@@ -111,7 +111,7 @@ extension HTTP1Connection {
         transport.disableWriting()
         heldPace = nil
         switch state {
-        case .readingHead: setDeadline(worker.site.timeouts.requestHead)
+        case .readingHead: setDeadline(services.site.timeouts.requestHead)
         case .exchanging where !bodyReader.isComplete: setBodyDeadline()
         default: break
         }

@@ -26,11 +26,11 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     let worker: Worker
+    let services: WorkerServices
     var listener: ListenerContext
     let peer: SocketAddress
     let peerText: String
     var isPeerTrusted: Bool
-    /// The index in the worker's table.
     var slot = 0
     var quotaPlace: QuotaPlace?
     var proxy: SocketAddress?
@@ -54,8 +54,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var isUpstreamPaused = false
     /// The pace of a client that has to take something first; nil for all others.
     var heldPace: HeldPace?
-    /// True if the upstream of a tunnel has ended. Our side ends too, once the client took the
-    /// bytes that wait.
+    /// True if the upstream of a tunnel has ended. Our side ends once the client took what waits.
     var isTunnelOutputEnding = false
     private(set) var hasClientEnded = false
     private var isProcessing = false
@@ -68,8 +67,9 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     init(worker: Worker, transport: Transport, peer: SocketAddress, listener: ListenerContext) {
         self.worker = worker
-        input = ByteBuffer(pool: worker.storage)
-        output = ByteBuffer(pool: worker.storage)
+        services = worker.services
+        input = ByteBuffer(pool: services.storage)
+        output = ByteBuffer(pool: services.storage)
         self.transport = transport
         self.peer = peer
         self.listener = listener
@@ -79,10 +79,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     func start() {
-        deadline = Deadline(wheel: worker.deadlines, handler: self)
+        deadline = Deadline(wheel: services.deadlines, handler: self)
         transport?.setHandler(self)
         transport?.enableReading()
-        setDeadline(worker.site.timeouts.requestHead)
+        setDeadline(services.site.timeouts.requestHead)
     }
 
     /// Bounds the wait for the client's next bytes, unless the client has to take some first.
@@ -96,7 +96,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     func descriptorIsReadable() {
         guard let transport else { return }
         guard state != .lingering else {
-            if lingering.isOver(transport, storage: worker.storage) { close() }
+            if lingering.isOver(transport, storage: services.storage) { close() }
             return
         }
         guard state != .finishing else { return transport.disableReading() }
@@ -106,13 +106,13 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
         switch transport.read(into: &input, atMost: bodyReader.readByteCountMax) {
         case .bytes:
-            worker.connections.backlog.enter(transport, isNew: requestCount == 0, of: worker)
+            services.backlog.enter(transport, isNew: requestCount == 0, of: services)
             process()
-            worker.connections.backlog.leave()
+            services.backlog.leave()
             pauseReadingWhenFull()
         case .wouldBlock: break
         case .endOfFile: clientEnded()
-        case .failed: lose(after: transport, worker, peerText)
+        case .failed: lose(after: transport, services, peerText)
         }
     }
 
@@ -138,7 +138,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// True if a client that reads no answers must not get more of them.
     var isOutputFull: Bool {
-        output.count > worker.site.settings.limits.responseBufferByteCountMax
+        output.count > services.site.settings.limits.responseBufferByteCountMax
     }
 
     /// Takes from the input what the current state can use; loops over pipelined requests.
@@ -177,7 +177,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         switch exchange.intake.parseHead(input.readable) {
         case .incomplete:
             // The first head of a connection is timed from its start.
-            if isNew, requestCount > 0 { setDeadline(worker.site.timeouts.requestHead) }
+            if isNew, requestCount > 0 { setDeadline(services.site.timeouts.requestHead) }
             if hasClientEnded { lose() }
             return false
         case .refused(let refusal):
@@ -195,8 +195,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             isContinueOwed = intake.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
                 intake.head.keepAlive && !worker.endsConnections && ending == .none
-                && requestCount < worker.site.settings.limits.requestsPerConnectionMax
-            intake.beginBody(at: worker.loop.now, isComplete: bodyReader.isComplete)
+                && requestCount < services.site.settings.limits.requestsPerConnectionMax
+            intake.beginBody(at: services.loop.now, isComplete: bodyReader.isComplete)
             exchange.arrival.mayBeLeft = hasClientEnded
             exchange.advance()
             return true
@@ -206,7 +206,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     private func countRequest() {
         state = .exchanging
         requestCount += 1
-        worker.meter.add(.requests)
+        services.meter.add(.requests)
     }
 
     /// Feeds the exchange's body. False if more bytes must come first.
@@ -292,7 +292,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         isUpstreamPaused = false
         let hasMore = !hasClientEnded || !input.isEmpty
         var mayGoOn = true
-        if worker.isDraining { mayGoOn = RequestHead.isWhole(input.readable) }
+        if services.isDraining { mayGoOn = RequestHead.isWhole(input.readable) }
         guard isPersistent, hasMore, bodyReader.isComplete, mayGoOn, ending != .atOnce else {
             state = .finishing
             flush()
@@ -312,7 +312,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         input.release()
         output.release()
         bodyReader.end()
-        setDeadline(worker.site.timeouts.idle)
+        setDeadline(services.site.timeouts.idle)
     }
 
     /// The worker is stopping: the connection ends after the answers that it is owed.
@@ -357,7 +357,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         transport?.shutdownWrite()
         input.release()
         transport?.enableReading()
-        deadline?.set(at: worker.loop.now + Lingering.timeout)
+        deadline?.set(at: services.loop.now + Lingering.timeout)
     }
 
     /// Closes without another word, because the client is gone or must go.

@@ -31,6 +31,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     }
 
     let worker: Worker
+    let services: WorkerServices
     private(set) var listener: ListenerContext
     let peer: SocketAddress
     let peerText: String
@@ -61,29 +62,30 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     init(worker: Worker, transport: Transport, peer: SocketAddress, listener: ListenerContext) {
         self.worker = worker
+        services = worker.services
         self.transport = transport
         self.peer = peer
         self.listener = listener
         peerText = peer.isUnix ? "unix" : peer.ipText
         isPeerTrusted = listener.trusts(peer)
-        let limits = worker.site.settings.limits
+        let limits = services.site.settings.limits
         session = HTTP2Session(
             limits: limits.http2,
             fieldSection: FieldSectionLimits(byteCountMax: limits.headByteCountMax),
-            storage: worker.storage, now: worker.loop.now.nanoseconds)
+            storage: services.storage, now: services.loop.now.nanoseconds)
         session.countsResets = !listener.answers(peer)
     }
 
     /// Begins with the bytes of the connection that were already read.
     func start(with bytes: Span<UInt8> = Span()) {
-        turnEnd = TurnEndHook(loop: worker.loop) { [unowned self] in flush() }
-        deadline = Deadline(wheel: worker.deadlines, handler: self)
-        let due = DelayedCall(wheel: worker.deadlines) { [unowned self] in answerIsOverdue() }
-        due.set(afterNanoseconds: worker.site.timeouts.settings)
+        turnEnd = TurnEndHook(loop: services.loop) { [unowned self] in flush() }
+        deadline = Deadline(wheel: services.deadlines, handler: self)
+        let due = DelayedCall(wheel: services.deadlines) { [unowned self] in answerIsOverdue() }
+        due.set(afterNanoseconds: services.site.timeouts.settings)
         answerDue = due
         transport?.setHandler(self)
         transport?.enableReading()
-        session.receive(bytes, now: worker.loop.now.nanoseconds)
+        session.receive(bytes, now: services.loop.now.nanoseconds)
         handleEvents()
     }
 
@@ -92,23 +94,23 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     func descriptorIsReadable() {
         guard let transport else { return }
         guard state != .lingering else {
-            if lingering.isOver(transport, storage: worker.storage) { close() }
+            if lingering.isOver(transport, storage: services.storage) { close() }
             return
         }
         guard transport.isReading else {
             if transport.isGone { lose() }
             return
         }
-        var input = ByteBuffer(pool: worker.storage)
+        var input = ByteBuffer(pool: services.storage)
         switch transport.read(into: &input, atMost: HTTP1Connection.readByteCount) {
         case .bytes:
-            worker.connections.backlog.enter(transport, isNew: requestCount == 0, of: worker)
-            session.receive(input.readable, now: worker.loop.now.nanoseconds)
+            services.backlog.enter(transport, isNew: requestCount == 0, of: services)
+            session.receive(input.readable, now: services.loop.now.nanoseconds)
             handleEvents()
-            worker.connections.backlog.leave()
+            services.backlog.leave()
         case .wouldBlock: break
         case .endOfFile: clientEnded()
-        case .failed: lose(after: transport, worker, peerText)
+        case .failed: lose(after: transport, services, peerText)
         }
     }
 
@@ -153,12 +155,12 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private func tellFault() {
         guard let fault = session.fault, !isFaultTold else { return }
         isFaultTold = true
-        worker.log.repeatedEvent("http2_fault", "\(fault.rawValue) by \(peerText)")
+        services.log.repeatedEvent("http2_fault", "\(fault.rawValue) by \(peerText)")
     }
 
     private func begin(_ head: HeadEvent) {
         requestCount += 1
-        if requestCount >= worker.site.settings.limits.requestsPerConnectionMax { announceEnd() }
+        if requestCount >= services.site.settings.limits.requestsPerConnectionMax { announceEnd() }
         if listener.settings.check?.dialect == .envoyGRPC, let call = EnvoyCall(head, on: self) {
             streams[head.stream] = call
             return call.begin()
@@ -184,7 +186,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     }
 
     func beginExchange() -> Exchange {
-        worker.meter.add(.requests)
+        services.meter.add(.requests)
         let exchange = worker.takeExchange()
         exchange.begin(on: nil, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
         exchange.arrival.isHTTP2 = true
@@ -195,9 +197,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     // MARK: writing
 
     /// Has the submitted frames written when the turn ends.
-    func scheduleFlush() {
-        if state != .closed { turnEnd?.schedule() }
-    }
+    func scheduleFlush() { if state != .closed { turnEnd?.schedule() } }
 
     func descriptorIsWritable() { flush() }
 
@@ -265,7 +265,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     }
 
     private var responseBufferByteCountMax: Int {
-        worker.site.settings.limits.responseBufferByteCountMax
+        services.site.settings.limits.responseBufferByteCountMax
     }
 
     // MARK: ending
@@ -276,7 +276,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         if !isBlocked { readerPace.end() }
         guard next != wait, state != .closed else { return }
         wait = next
-        let timeouts = worker.site.timeouts
+        let timeouts = services.site.timeouts
         switch next {
         case .nothing: deadline?.clear()
         case .head: deadline?.set(afterNanoseconds: timeouts.requestHead)
@@ -294,7 +294,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     private func awaitClient(isDue: Bool = false) {
         guard let transport else { return }
-        let (site, now, queued) = (worker.site, worker.loop.now, transport.queuedByteCount)
+        let (site, now, queued) = (services.site, services.loop.now, transport.queuedByteCount)
         if !readerPace.isRunning { readerPace.begin(now: now, queued: queued) }
         let rest = readerPace.rest(
             site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: isDue)
@@ -326,7 +326,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         guard state == .open else { return }
         state = .announced
         session.announceEnd()
-        let due = DelayedCall(wheel: worker.deadlines) { [unowned self] in answerIsOverdue() }
+        let due = DelayedCall(wheel: services.deadlines) { [unowned self] in answerIsOverdue() }
         due.set(afterNanoseconds: Self.announcementNanoseconds)
         answerDue = due
         scheduleFlush()
@@ -347,7 +347,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         state = .lingering
         transport?.enableReading()
         transport?.shutdownWrite()
-        deadline?.set(at: worker.loop.now + Lingering.timeout)
+        deadline?.set(at: services.loop.now + Lingering.timeout)
     }
 
     private func loseStreams() {

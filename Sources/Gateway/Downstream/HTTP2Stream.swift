@@ -27,12 +27,13 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
 
     private var session: HTTP2Session { connection.session }
     private var worker: Worker { connection.worker }
+    private var services: WorkerServices { connection.services }
 
     init(id: Int32, connection: HTTP2Connection, exchange: Exchange) {
         self.id = id
         self.connection = connection
         self.exchange = exchange
-        deadline = Deadline(wheel: connection.worker.deadlines)
+        deadline = Deadline(wheel: connection.services.deadlines)
         deadline.handler = self
     }
 
@@ -174,9 +175,9 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     }
 
     private func readerRest(isDue: Bool) -> UInt64 {
-        let site = worker.site
+        let site = services.site
         return readerPace.rest(
-            site.responsePace, send: site.timeouts.send, now: worker.loop.now,
+            site.responsePace, send: site.timeouts.send, now: services.loop.now,
             queued: session.waitingByteCount(stream: id), isDue: isDue)
     }
 
@@ -337,7 +338,7 @@ extension HTTP2Stream: ResponseSink {
     private func append(_ byteCount: Int, _ give: () -> Void) {
         // The client has caught up: its pace is measured anew from now on.
         if session.waitingByteCount(stream: id) == 0 {
-            readerPace.begin(now: worker.loop.now, queued: 0)
+            readerPace.begin(now: services.loop.now, queued: 0)
         }
         readerPace.wrote(byteCount)
         give()
@@ -381,7 +382,7 @@ extension HTTP2Stream: ResponseSink {
         }
         guard let challenge = part.challenge else { return }
         session.fields.append("x-app-attest-challenge", isIndexed: false) { value in
-            worker.seal(challenge, into: &value)
+            services.seal(challenge, into: &value)
         }
     }
 

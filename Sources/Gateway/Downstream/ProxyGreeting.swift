@@ -8,6 +8,7 @@ import ProxyProtocol
 /// were new.
 final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
     let worker: Worker
+    private let services: WorkerServices
     let descriptor: Int32
     /// The address of the proxy.
     let peer: SocketAddress
@@ -27,16 +28,17 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
 
     init(worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext) {
         self.worker = worker
+        services = worker.services
         self.descriptor = descriptor
         self.peer = peer
         self.listener = listener
     }
 
     func start() {
-        let deadline = Deadline(wheel: worker.deadlines, handler: self)
-        deadline.set(afterNanoseconds: worker.site.timeouts.requestHead)
+        let deadline = Deadline(wheel: services.deadlines, handler: self)
+        deadline.set(afterNanoseconds: services.site.timeouts.requestHead)
         self.deadline = deadline
-        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        watch = Watch(loop: services.loop, descriptor: descriptor, handler: self)
         watch?.enableReading()
     }
 
@@ -86,8 +88,8 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
 
     private func fail(_ fault: String?) {
         if let fault {
-            worker.meter.add(.proxyHeadersRefused)
-            worker.log.repeatedEvent("proxy_header_refused", "\(peer.ipText): \(fault)")
+            services.meter.add(.proxyHeadersRefused)
+            services.log.repeatedEvent("proxy_header_refused", "\(peer.ipText): \(fault)")
         }
         lose()
     }

@@ -62,10 +62,10 @@ final class HeldPace {
     init(since now: MonotonicInstant, queued: Int) { pace.begin(now: now, queued: queued) }
 
     /// The nanoseconds until the client is late by the present settings (``ReaderPace/rest``).
-    func rest(_ worker: Worker, queued: Int, isDue: Bool = false) -> UInt64 {
-        let site = worker.site
+    func rest(_ services: WorkerServices, queued: Int, isDue: Bool = false) -> UInt64 {
+        let site = services.site
         return pace.rest(
-            site.responsePace, send: site.timeouts.send, now: worker.loop.now, queued: queued,
+            site.responsePace, send: site.timeouts.send, now: services.loop.now, queued: queued,
             isDue: isDue)
     }
 }

@@ -40,7 +40,7 @@ extension Worker {
             if let greeting { remove(greeting) }
             return nil
         }
-        let watch = Watch(loop: loop, descriptor: descriptor)
+        let watch = Watch(loop: services.loop, descriptor: descriptor)
         watch.heldUntil = heldUntil
         guard listener.isTLS else {
             let transport = Transport(watch: watch)
@@ -51,7 +51,7 @@ extension Worker {
             connection.start()
             return connection
         }
-        guard let context = site.tls.server(at: listener.bind),
+        guard let context = services.site.tls.server(at: listener.bind),
             let session = try? TLSSession(server: context, descriptor: descriptor)
         else {
             Socket.close(descriptor)
@@ -71,11 +71,12 @@ extension Worker {
     private func admit(
         _ client: SocketAddress, _ listener: ListenerContext, _ quotaPlace: inout QuotaPlace?
     ) -> Bool {
-        guard let countMax = site.settings.limits.connectionsPerAddressMax, listener.isBounded,
+        guard let countMax = services.site.settings.limits.connectionsPerAddressMax,
+            listener.isBounded,
             let address = client.ipv6Form
         else { return true }
-        quotaPlace = hub.connectionQuota.take(address.limitedNetwork, atMost: countMax)
-        if quotaPlace == nil { meter.add(.connectionsRefused) }
+        quotaPlace = services.hub.connectionQuota.take(address.limitedNetwork, atMost: countMax)
+        if quotaPlace == nil { services.meter.add(.connectionsRefused) }
         return quotaPlace != nil
     }
 

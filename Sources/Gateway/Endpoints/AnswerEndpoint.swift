@@ -42,10 +42,10 @@ extension EndpointDesk {
         }
         let keyID = try queriedKeyID()
         if purpose == .attestation { try checkAttestRollout(keyID) }
-        guard let challenge = worker.makeChallenge(purpose, keyID: keyID) else {
+        guard let challenge = services.makeChallenge(purpose, keyID: keyID) else {
             throw Refusal(.storeUnavailable, .counters)
         }
-        let token = worker.token(of: challenge)
+        let token = services.token(of: challenge)
         let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)
         var response: LocalResponse
         if acceptsJSON {
@@ -136,7 +136,7 @@ extension EndpointDesk {
         // The challenge is for assertions, so a failed enrolment has no use for it.
         guard policy.mode != .off || attestedKeyID != nil else { return nil }
         let keyID = exchange.provenKeyID ?? attestedKeyID
-        return worker.makeChallenge(.assertion, keyID: keyID)
+        return services.makeChallenge(.assertion, keyID: keyID)
     }
 
     /// The action that the client is advised to take. An attestation is not signed again, because

@@ -88,7 +88,7 @@ extension EndpointDesk {
             throw Refusal(.internalFailure, .tokenNotIssued)
         }
         let life = site.settings.sessionTokens.timeToLive.components.seconds
-        let now = worker.wallMilliseconds / 1000
+        let now = services.wallMilliseconds / 1000
         var session = SessionToken(
             keyID: keyID, appID: app.id, environment: key.environment, issuedAt: now,
             expiresAt: now + life, audience: state.tokenAudience)
@@ -98,7 +98,7 @@ extension EndpointDesk {
         session.validationCategory = judge.validationCategory
         session.binding = prover.boundValueHash()
         let token = site.tokens.token(of: session)
-        worker.meter.add(.tokens)
+        services.meter.add(.tokens)
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("token", bytes: token.span)

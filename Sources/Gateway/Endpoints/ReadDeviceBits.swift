@@ -56,7 +56,7 @@ extension EndpointDesk {
     /// none.
     func spendForEnrolment(_ verdict: DeviceVerdict) throws(Refusal) -> Step {
         let id = try prover.know(verdict)
-        guard let spending = worker.spendToken(for: exchange, id) else { return .wait }
+        guard let spending = services.spendToken(for: exchange, id) else { return .wait }
         try prover.checkSpending(spending)
         return .next
     }
@@ -71,7 +71,7 @@ extension EndpointDesk {
         } catch {
             let outcome = DeviceTokenOutcome(error)
             guard site.signals?.deviceBits?.isTokenRequired != true else {
-                worker.meter.enrols(outcome, nil)
+                services.meter.enrols(outcome, nil)
                 throw error
             }
             if outcome != .missing { judge.note(error.cause) }

@@ -23,12 +23,12 @@ extension EndpointDesk {
     func enrol(_ reading: DeviceReading?) throws(Refusal) -> Step {
         guard var enrolment = enrolment else { return .next }
         if let reading {
-            worker.meter.enrols(reading.outcome, reading.bits)
+            services.meter.enrols(reading.outcome, reading.bits)
             if let bits = reading.bits { try judge.judgeEnrolment(bits) }
             enrolment.record.deviceBits = reading.bits
             state.enrolment = enrolment
         }
-        try worker.enrol(exchange, enrolment.record, challenge: enrolment.challenge)
+        try services.enrol(exchange, enrolment.record, challenge: enrolment.challenge)
         return .wait
     }
 
@@ -43,7 +43,7 @@ extension EndpointDesk {
         if let flaw = verified.flaw { judge.note(.enrolmentFlawed(flaw)) }
         var record = KeyRecord(
             keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
-            environment: verified.environment, enrolledAt: worker.wallMilliseconds / 1000,
+            environment: verified.environment, enrolledAt: services.wallMilliseconds / 1000,
             platform: body.platform.name, securityLevel: verified.securityLevel,
             bundleVersion: verified.bundleVersion,
             validationCategory: verified.validationCategory)
@@ -141,7 +141,7 @@ extension EndpointDesk {
         guard challenge.keyID == nil || challenge.keyID == keyID else {
             throw Refusal(.challengeExpired, .otherKey)
         }
-        guard challenge.remainingMilliseconds(at: worker.wallMilliseconds) != nil else {
+        guard challenge.remainingMilliseconds(at: services.wallMilliseconds) != nil else {
             throw Refusal(.challengeExpired, .age)
         }
         return (challenge, used, other)
@@ -151,7 +151,7 @@ extension EndpointDesk {
         _ request: EnrolmentRequest, on platform: any Platform
     ) throws(Refusal) -> VerifiedEnrolment {
         do throws(PlatformFailure) {
-            return try platform.verify(request, at: worker.wallMilliseconds / 1000)
+            return try platform.verify(request, at: services.wallMilliseconds / 1000)
         } catch {
             if error.kind == .unavailable {
                 throw Refusal(.storeUnavailable, .enrolmentFailed(error))
@@ -163,17 +163,17 @@ extension EndpointDesk {
     }
 
     /// Takes the registry's answer, after the commit.
-    func enrolmentEnded(_ result: Result<EnrolmentOutcome, StoreError>, number: UInt64) {
-        guard number == exchange.number, let enrolment = enrolment else { return }
-        worker.meter.resumed(exchange.phase)
+    func enrolmentEnded(_ result: Result<EnrolmentOutcome, StoreError>) {
+        guard let enrolment else { return }
+        services.meter.resumed(exchange.phase)
         switch result {
         case .success(.enrolled), .success(.alreadyEnrolled):
             if case .success(.enrolled) = result {
                 judge.countAttestation(enrolment.record.deviceBits)
             }
-            worker.keyCache.invalidate([enrolment.keyID])
+            services.keyCache.invalidate([enrolment.keyID])
             for detail in enrolment.details {
-                worker.meter.enrolmentDetails.add("\(detail.name)=\(detail.value)")
+                services.meter.enrolmentDetails.add("\(detail.name)=\(detail.value)")
             }
             _ = exchange.answer(attested(enrolment))
             exchange.phase = .recordAccess
@@ -182,7 +182,7 @@ extension EndpointDesk {
         case .success(.erased): exchange.refuse(Refusal(.attestationInvalid, .erased))
         case .success(.challengeSpent): exchange.refuse(Refusal(.challengeExpired, .spent))
         case .failure(let error):
-            worker.log.repeatedEvent("registry_failed", error.description)
+            services.log.repeatedEvent("registry_failed", error.description)
             exchange.refuse(Refusal(error))
         }
     }

@@ -10,7 +10,7 @@ import Settings
 /// One request and its response, from the head to the access-log line.
 ///
 /// It touches no socket. Its ``ResponseSink`` writes to the client, its ``RequestSink`` to the
-/// upstream, and the worker's stores answer through ``resume(_:)``. The worker reuses exchanges.
+/// upstream, and its worker's services answer through ``resume(_:)``. The worker reuses exchanges.
 final class Exchange {
     /// The result of a stage.
     enum Step {
@@ -22,7 +22,7 @@ final class Exchange {
         case answered
     }
 
-    let worker: Worker
+    let services: WorkerServices
     var phase = Phase.readHead
     /// Tells late store replies apart: an exchange that was reused has another number.
     var number: UInt64 = 0
@@ -53,11 +53,11 @@ final class Exchange {
     /// The bytes of storage that an exchange keeps between requests.
     static let keptByteCountMax = 8 * 1024
 
-    init(worker: Worker) {
-        self.worker = worker
-        site = worker.site
-        intakeState = RequestIntake.State(body: worker.exchanges.emptyBody)
-        client = ClientSide(listener: worker.idleListener)
+    init(services: WorkerServices) {
+        self.services = services
+        site = services.site
+        intakeState = RequestIntake.State(body: HeldBody(services.bodies))
+        client = ClientSide(listener: services.idleListener)
     }
 
     /// The client's address for the log.
@@ -85,11 +85,11 @@ final class Exchange {
     ) {
         self.downstream = downstream
         client = ClientSide(listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
-        site = worker.site
-        number = worker.nextExchangeNumber()
-        arrival.requestID = worker.random.bytes16()
+        site = services.site
+        number = services.nextNumber()
+        arrival.requestID = services.random.bytes16()
         phase = .readHead
-        arrival.startedAt = worker.loop.now
+        arrival.startedAt = services.loop.now
         if site.timeouts.request > 0 { startRequestDeadline(site.timeouts.request) }
     }
 
@@ -156,7 +156,7 @@ final class Exchange {
     /// Runs `part` to complete the stage that had to wait, and then the stages after it.
     func resume(_ part: () throws(Refusal) -> Step) {
         // An exchange that waited for the end of the turn has waited for no store or peer.
-        if !awaited.isOfThisTurn { worker.meter.resumed(phase) }
+        if !awaited.isOfThisTurn { services.meter.resumed(phase) }
         awaited = .nothing
         do throws(Refusal) {
             try advance(after: try part())
@@ -167,7 +167,7 @@ final class Exchange {
 
     /// Runs the stage that had to wait once more. The body is complete, or a connection is free.
     func resume() {
-        worker.meter.resumed(phase)
+        services.meter.resumed(phase)
         advance()
     }
 
@@ -229,7 +229,7 @@ final class Exchange {
         if phase == .readHead { try? limiter.limitListenerRate() }
         downstream = nil
         forwarder.abandon()
-        judge.clientLeft(because: worker.isCuttingOff ? .check(.drainTimeout) : nil)
+        judge.clientLeft(because: services.isCuttingOff ? .check(.drainTimeout) : nil)
         phase = .recordAccess
         advance()
         // This exchange is not reused, and ``ClientWaits`` may hold it for a while.

@@ -12,7 +12,7 @@ protocol ExchangePart {
 extension ExchangePart {
     typealias Step = Exchange.Step
 
-    @inline(__always) var worker: Worker { exchange.worker }
+    @inline(__always) var services: WorkerServices { exchange.services }
     @inline(__always) var site: Site { exchange.site }
     @inline(__always) var client: ClientSide { exchange.client }
 

@@ -8,7 +8,7 @@ import Settings
 extension Exchange: DeadlineHandler {
     func startRequestDeadline(_ nanoseconds: UInt64) {
         let deadline =
-            requestDeadline ?? Deadline(wheel: worker.deadlines, handler: self)
+            requestDeadline ?? Deadline(wheel: services.deadlines, handler: self)
         requestDeadline = deadline
         deadline.set(afterNanoseconds: nanoseconds)
     }
@@ -19,7 +19,7 @@ extension Exchange: DeadlineHandler {
             requestDeadline?.clear()
             return
         }
-        let elapsed = worker.loop.now.nanoseconds(since: arrival.startedAt)
+        let elapsed = services.loop.now.nanoseconds(since: arrival.startedAt)
         startRequestDeadline(nanoseconds > elapsed ? nanoseconds - elapsed : 1)
     }
 

@@ -1,4 +1,4 @@
-/// The operations of stores for which exchanges wait: a label of metrics.
+/// The operations of stores for which requests wait: a label of metrics.
 enum StoreOperation: Int, CaseIterable {
     case find
     case findUser
@@ -8,21 +8,6 @@ enum StoreOperation: Int, CaseIterable {
     case advance
     case findToken
     case spendToken
-
-    /// Nil for a wait that no store ends.
-    init?(_ awaited: Awaited) {
-        switch awaited {
-        case .nothing, .signature, .incarnation, .device, .administration: return nil
-        case .key, .newerFloor, .inquiredKey: self = .find
-        case .user: self = .findUser
-        case .durableCounter: self = .advanceDurably
-        case .enrolment: self = .enrol
-        case .keptBits: self = .keepBits
-        case .counter: self = .advance
-        case .tokenLookup: self = .findToken
-        case .tokenSpending: self = .spendToken
-        }
-    }
 
     var store: String {
         switch self {

@@ -20,7 +20,7 @@ final class Acceptor: ReadinessHandler {
     }
 
     func start() {
-        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        watch = Watch(loop: worker.services.loop, descriptor: descriptor, handler: self)
         watch?.enableReading()
     }
 
@@ -47,18 +47,18 @@ final class Acceptor: ReadinessHandler {
     /// The number that the descriptors of clients stay below. The rest is held back for the gateway
     /// itself; an admin listener may use all.
     private var descriptorMax: Int32 {
-        context.isBounded ? worker.hub.descriptors.clientMax : .max
+        context.isBounded ? worker.services.hub.descriptors.clientMax : .max
     }
 
     private func awaitDescriptors() {
-        worker.log.repeatedEvent(
+        worker.services.log.repeatedEvent(
             "out_of_descriptors", "new connections wait: too many files are open")
         pause()
         retryLater()
     }
 
     private func retryLater() {
-        let timer = Timer(loop: worker.loop) { [unowned self] in resume() }
+        let timer = Timer(loop: worker.services.loop) { [unowned self] in resume() }
         timer.schedule(after: Self.retryDelay)
         retry = timer
     }
@@ -75,7 +75,7 @@ final class Acceptor: ReadinessHandler {
             return retryLater()
         }
         isPaused = false
-        heldUntil = worker.loop.now
+        heldUntil = worker.services.loop.now
         watch?.enableReading()
     }
 

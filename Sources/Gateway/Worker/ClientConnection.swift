@@ -25,9 +25,9 @@ extension ClientConnection {
     func endTunnel() {}
 
     /// A read has failed. The client is reported if it caused that on purpose.
-    func lose(after transport: Transport, _ worker: Worker, _ peerText: String) {
+    func lose(after transport: Transport, _ services: WorkerServices, _ peerText: String) {
         if transport.session?.isFlooded == true {
-            worker.log.repeatedEvent("tls_flood", "too many key updates by \(peerText)")
+            services.log.repeatedEvent("tls_flood", "too many key updates by \(peerText)")
         }
         lose()
     }

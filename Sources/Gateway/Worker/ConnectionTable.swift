@@ -3,8 +3,6 @@ struct ConnectionTable {
     private var slots: [(any ClientConnection)?] = []
     private var free: [Int] = []
     private(set) var count = 0
-    /// The time for which bytes of the connections have waited.
-    var backlog = Backlog()
 
     mutating func insert(_ connection: any ClientConnection) -> Int {
         count += 1

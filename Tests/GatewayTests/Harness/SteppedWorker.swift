@@ -55,14 +55,14 @@ final class SteppedWorker {
         let unix = try #require(SocketAddress.unix("/run/client"))
         worker.accepted(
             ours, unixListener == nil ? address : unix,
-            unixListener.map { ListenerContext($0) } ?? worker.idleListener)
+            unixListener.map { ListenerContext($0) } ?? worker.services.idleListener)
         connection = try #require(worker.clients.first as? HTTP1Connection)
     }
 
     deinit {
         connection.lose()
         // No loop runs here to end its turn: what waits for that would be held for ever.
-        worker.outbox.flush()
+        worker.services.outbox.flush()
         worker.end()
         for descriptor in [client, upstream, upstreamListener] where descriptor >= 0 {
             Socket.close(descriptor)
@@ -92,7 +92,7 @@ final class SteppedWorker {
         // A connection on the loopback is made at once.
         leased.dial?.descriptorIsWritable()
         // No loop runs here to end its turn.
-        worker.outbox.flush()
+        worker.services.outbox.flush()
         try acceptUpstream()
     }
 

@@ -18,7 +18,7 @@ extension Forwarder {
         if state.attempts.count == 0, intake.endIfClientLeft() { return .wait }
         switch pool.lease(for: exchange) {
         case .connection(let connection):
-            state.attempts.startedAt = worker.loop.now
+            state.attempts.startedAt = services.loop.now
             if state.attempts.count == 0 {
                 pool.budget.deposit()
                 state.attempts.beganAt = state.attempts.startedAt
@@ -37,7 +37,7 @@ extension Forwarder {
 
     /// The pool of the route's upstream.
     var pool: UpstreamPool? {
-        match.upstreamIndex.map { worker.pool(for: site, upstream: $0) }
+        match.upstreamIndex.map { services.pool(for: site, upstream: $0) }
     }
 
     /// A connection is free, and this request is the next in the queue.

@@ -31,7 +31,7 @@ extension Forwarder {
     /// caller then calls ``refuseLargeHead()``, once it holds no view into the head.
     func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
         exchange.requestDeadline?.clear()
-        state.attempts.headAt = worker.loop.now
+        state.attempts.headAt = services.loop.now
         exchange.progress.isStarted = true
         intake.stopKeeping()
         clientWasHeard()

@@ -19,12 +19,12 @@ extension Forwarder {
             isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
             mayTryAgain || (isFree && isUnsent)
         {
-            if let pool, isFree || pool.budget.withdraw(now: worker.loop.now.nanoseconds) {
-                worker.meter.add(.retries)
+            if let pool, isFree || pool.budget.withdraw(now: services.loop.now.nanoseconds) {
+                services.meter.add(.retries)
                 exchange.returnToLease()
                 return
             }
-            worker.meter.add(.retriesDenied)
+            services.meter.add(.retriesDenied)
         }
         let refusal = Refusal(failure.reason, .upstreamFailed(failure))
         // Only the client still has the whole request.

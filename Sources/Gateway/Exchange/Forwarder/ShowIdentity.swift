@@ -21,8 +21,8 @@ extension HeadRewriter {
         do throws(CryptoError) {
             let (token, isSigned) = try issuer.token(
                 of: IdentityClaims(facts, verdict), upstream: upstream, request: request,
-                seconds: worker.wallMilliseconds / 1000, pseudonyms: site.pseudonyms)
-            worker.meter.add(isSigned ? .identitiesSigned : .identitiesReused)
+                seconds: services.wallMilliseconds / 1000, pseudonyms: site.pseudonyms)
+            services.meter.add(isSigned ? .identitiesSigned : .identitiesReused)
             state.upstreamHead.append(field.start)
             state.upstreamHead.append(token)
             state.upstreamHead.append("\r\n")

@@ -38,7 +38,7 @@ extension Forwarder {
     /// The upstream has agreed to the upgrade.
     func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
         state.tunnel.isOpen = true
-        worker.meter.tunnelOpened()
+        services.meter.tunnelOpened()
         // This is HTTP/1.1, whose clients accept every head.
         _ = upstreamSentHead(response, bytes: bytes)
     }

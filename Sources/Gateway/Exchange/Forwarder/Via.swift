@@ -34,7 +34,7 @@ extension HeadRewriter {
         state.upstreamHead.append("Via: ")
         state.upstreamHead.append(
             exchange.arrival.isHTTP2 ? "2 " : head.version == .http11 ? "1.1 " : "1.0 ")
-        state.upstreamHead.append(worker.hub.viaName)
+        state.upstreamHead.append(services.hub.viaName)
         state.upstreamHead.append("\r\n")
     }
 

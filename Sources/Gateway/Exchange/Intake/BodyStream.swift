@@ -86,7 +86,7 @@ extension RequestIntake {
             : state.body.isBehind
         guard isTooMuch else { return false }
         if state.bodyStream.heldBackSince == nil {
-            state.bodyStream.heldBackSince = worker.loop.now
+            state.bodyStream.heldBackSince = services.loop.now
         }
         return true
     }
@@ -116,7 +116,7 @@ extension RequestIntake {
         state.bodyStream.heldBackSince = nil
         // The time that the client had to wait does not count against its pace.
         state.bodyStartedAt = state.bodyStartedAt.advanced(
-            byNanoseconds: worker.loop.now.nanoseconds(since: since))
+            byNanoseconds: services.loop.now.nanoseconds(since: since))
         exchange.downstream?.resumeBody()
     }
 
@@ -162,20 +162,21 @@ extension RequestIntake {
     /// the whole body. Nil if no byte has to come: a client that talks both ways may be silent for
     /// a while, and the upstream's time-outs bound that.
     var bodyPatience: UInt64? {
-        let pause = state.match.handling?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
+        let pause =
+            state.match.handling?.requestBodyNanoseconds ?? services.site.timeouts.requestBody
         if state.bodyStream.isClientHeldBack || (state.isStreaming && exchange.progress.isStarted) {
             return nil
         }
-        let latest = worker.site.bodyPace.deadline(
+        let latest = services.site.bodyPace.deadline(
             since: paceStart,
             byteCount: state.isStreaming ? state.bodyStream.byteCount : state.body.byteCount)
-        return min(pause, latest.nanoseconds(since: worker.loop.now))
+        return min(pause, latest.nanoseconds(since: services.loop.now))
     }
 
     /// When the pace begins to count, apart from the grace. If the route of a stream allows longer
     /// pauses, the grace is as long as they are, for calls that are silent until they are answered.
     private var paceStart: MonotonicInstant {
-        let grace = worker.site.bodyPace.grace
+        let grace = services.site.bodyPace.grace
         guard state.isStreaming, let own = state.match.handling?.requestBodyNanoseconds, own > grace
         else {
             return state.bodyStartedAt

@@ -68,7 +68,7 @@ extension RequestIntake {
     }
 
     private func refusal(of error: IOError) -> Refusal {
-        worker.log.repeatedEvent("body_file_failed", error.description)
+        services.log.repeatedEvent("body_file_failed", error.description)
         return Refusal(.gatewayBusy, .bodyFile)
     }
 

@@ -28,6 +28,8 @@ struct HeldBody: ~Copyable {
         self.files = files
     }
 
+    init(_ supply: BodySupply) { self.init(storage: supply.storage, files: supply.files) }
+
     deinit { file?.close() }
 
     var memoryCapacity: Int { memory.capacity }

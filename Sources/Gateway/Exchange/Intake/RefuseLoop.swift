@@ -9,7 +9,7 @@ extension RequestIntake {
         guard state.head.has(.via) else { return }
         let bytes = headBytes.span
         for field in state.head.fields where field.known == .via {
-            guard !Via.names(worker.hub.viaName, in: bytes.extracting(field.value)) else {
+            guard !Via.names(services.hub.viaName, in: bytes.extracting(field.value)) else {
                 throw Refusal(
                     .loopDetected,
                     explanation: "The request has been through this gateway before.")

@@ -7,9 +7,9 @@ import Settings
 extension RequestIntake {
     /// Refuses a request that has waited for longer than `timeouts.backlog`.
     func refuseOverdue() throws(Refusal) {
-        guard worker.connections.backlog.waited > 0 else { return }
-        if worker.connections.backlog.isLate { exchange.arrival.mayBeLeft = true }
-        guard client.listener.audience == .apps, worker.connections.backlog.refuses(worker)
+        guard services.backlog.waited > 0 else { return }
+        if services.backlog.isLate { exchange.arrival.mayBeLeft = true }
+        guard client.listener.audience == .apps, services.backlog.refuses(services)
         else { return }
         var refusal = Refusal(.gatewayBusy, .backlog)
         refusal.retryAfterSeconds = 1

@@ -22,7 +22,7 @@ extension Judge {
             judge(network, of: keyID, rule, &facts)
         }
         if let rule = rules.counterGaps {
-            let count = worker.hub.signals.gapCount(of: .key(keyID), now: worker.signalTime)
+            let count = services.hub.signals.gapCount(of: .key(keyID), now: services.signalTime)
             facts.found(count, by: rule.rule)
         }
     }
@@ -30,8 +30,8 @@ extension Judge {
     private func judge(
         _ hash: UInt64?, of keyID: KeyID, _ rule: SiteSignals.Rule, _ facts: inout SignalFacts
     ) {
-        let count = worker.hub.signals.expected(
-            hash, of: .key(keyID), for: rule.signal, now: worker.signalTime)
+        let count = services.hub.signals.expected(
+            hash, of: .key(keyID), for: rule.signal, now: services.signalTime)
         facts.found(count, by: rule.rule)
     }
 
@@ -49,7 +49,7 @@ extension Judge {
         if let rule = rules.counterGaps, case .assertion(let proof) = prover.proof,
             let counter = proof.claim?.counter
         {
-            let change = worker.count(accepted: counter, of: keyID, rule, site)
+            let change = services.count(accepted: counter, of: keyID, rule, site)
             if let change { report(change, of: keyID, rule) }
         }
     }
@@ -61,7 +61,7 @@ extension Judge {
     }
 
     private func count(_ hash: UInt64, of keyID: KeyID, _ rule: SiteSignals.Rule) {
-        report(worker.count(.distinct(hash), of: .key(keyID), rule, site), of: keyID, rule)
+        report(services.count(.distinct(hash), of: .key(keyID), rule, site), of: keyID, rule)
     }
 
     private func report(_ change: TallyChange, of keyID: KeyID, _ rule: SiteSignals.Rule) {

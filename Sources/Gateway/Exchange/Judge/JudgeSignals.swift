@@ -19,7 +19,7 @@ extension Judge {
             var keys: UserKeys?
             if rules.asksForUser {
                 guard let user = userKeys(of: keyID, rules) else {
-                    try worker.lookUpUser(for: exchange, keyID)
+                    try services.lookUpUser(for: exchange, keyID)
                     return .wait
                 }
                 keys = user
@@ -70,17 +70,17 @@ extension Judge {
     /// The keys of the key's user, or nil inside if the user is unknown. Nil outside if the
     /// registry must be asked.
     private func userKeys(of keyID: KeyID, _ rules: SiteSignals) -> UserKeys?? {
-        guard let known = worker.hub.signals.user(of: keyID, now: worker.signalTime) else {
+        guard let known = services.hub.signals.user(of: keyID, now: services.signalTime) else {
             return nil
         }
-        if known.isStale { worker.refreshUser(of: keyID, rules) }
+        if known.isStale { services.refreshUser(of: keyID, rules) }
         return .some(known.keys)
     }
 
     private func judge(_ keys: UserKeys, _ rules: SiteSignals, _ facts: inout SignalFacts) {
         if let rule = rules.userKeys { facts.found(keys.keyCount, by: rule.rule) }
         if let rule = rules.newUserKey {
-            let age = worker.wallMilliseconds - keys.firstSeen
+            let age = services.wallMilliseconds - keys.firstSeen
             let isNew = keys.hasEarlierKey && age < Int64(rule.windowNanoseconds / 1_000_000)
             facts.found(isNew ? 1 : 0, by: rule.rule)
         }
@@ -143,7 +143,7 @@ extension Judge {
 
     private func count(
         _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
-    ) -> TallyChange { worker.count(event, of: subject, rule, site) }
+    ) -> TallyChange { services.count(event, of: subject, rule, site) }
 
     /// Judges the facts, and counts each signal that they raise for the first time.
     ///
@@ -153,13 +153,13 @@ extension Judge {
         _ facts: SignalFacts, isTrial: Bool = false, _ suspect: () -> String
     ) throws(Refusal) {
         for rule in facts.raised.dropFirst(state.judgement.signals?.raised.count ?? 0) {
-            worker.meter.raised(rule.signal)
+            services.meter.raised(rule.signal)
         }
         do throws(Refusal) {
             try settle(try state.judgement.judge(facts, isTrial: isTrial))
         } catch {
             let names = facts.raised.map(\.name).joined(separator: ", ")
-            worker.log.repeatedEvent("signal_raised", "\(names): \(suspect()) is to be refused")
+            services.log.repeatedEvent("signal_raised", "\(names): \(suspect()) is to be refused")
             throw error
         }
     }
@@ -169,7 +169,7 @@ extension Judge {
         _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
     ) {
         guard counts.before <= rule.countMax, counts.after > rule.countMax else { return }
-        worker.log.event("signal_raised", "\(rule.name): \(text())")
+        services.log.event("signal_raised", "\(rule.name): \(text())")
     }
 
     // MARK: the user
@@ -214,15 +214,18 @@ extension Judge {
         guard !name.isEmpty, name.count <= Self.userNameByteCountMax else { return }
         let user = site.pseudonyms.pseudonym(ofUser: name)
         if rules.userSource == .response { countKeyUser(user, of: keyID, rules) }
-        guard worker.hub.signals.shouldNote(user, of: keyID, now: worker.signalTime) else { return }
-        worker.note(user, of: keyID, rules)
+        guard services.hub.signals.shouldNote(user, of: keyID, now: services.signalTime) else {
+            return
+        }
+        services.note(user, of: keyID, rules)
     }
 
     /// No account's number, name or mail address is longer.
     static let userNameByteCountMax = 512
 
-    /// Continues with the registry's answer to ``Worker/lookUpUser(for:_:)``, or without one after
-    /// the time-out. Then the user stays unknown, because no route depends on signals.
+    /// Continues with the registry's answer to ``WorkerServices/lookUpUser(for:_:)``, or
+    /// without one after the time-out. Then the user stays unknown, because no route depends on
+    /// signals.
     func userWasLookedUp() {
         exchange.resume { () throws(Refusal) in
             try prover.satisfyJudgement { () throws(Refusal) in

@@ -48,7 +48,7 @@ extension RequestLimiter {
 
     /// The route's limits per key, in the counter store's form.
     var keyRates: [CounterRate] {
-        guard let routeIndex = match.routeIndex, worker.counters.isShared else { return [] }
+        guard let routeIndex = match.routeIndex, services.counters.isShared else { return [] }
         return site.rateLimits.routes[routeIndex].shared
     }
 
@@ -74,16 +74,16 @@ extension RequestLimiter {
         } else if isExempt(from: limit) {
             return
         }
-        let wait = worker.hub.rateLimiter.take(
-            limit, counted, now: worker.loop.now, isTrial: isTrial)
+        let wait = services.hub.rateLimiter.take(
+            limit, counted, now: services.loop.now, isTrial: isTrial)
         if let wait { throw Self.refusal(limit, wait, reason) }
     }
 
     func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
         for limit in limits {
             guard let subject = subject(of: limit) else { continue }
-            let wait = worker.hub.rateLimiter.take(
-                limit, subject, now: worker.loop.now, isTrial: isTrial)
+            let wait = services.hub.rateLimiter.take(
+                limit, subject, now: services.loop.now, isTrial: isTrial)
             if let wait { throw Self.refusal(limit, wait) }
         }
     }
@@ -101,12 +101,12 @@ extension RequestLimiter {
         let limit = ClientFailures.rateLimit
         // Peers of a unix socket share a bucket; otherwise they would have no limit.
         let subject = subject(of: limit) ?? Bytes16(word0: 0, word1: 0)
-        let failures = worker.hub.clientFailures
-        if let wait = worker.hub.rateLimiter.take(limit, subject, now: worker.loop.now) {
+        let failures = services.hub.clientFailures
+        if let wait = services.hub.rateLimiter.take(limit, subject, now: services.loop.now) {
             failures.drop()
             throw Self.refusal(limit, wait)
         }
-        failures.count(report, apps: site.settings.apps.map(\.id), at: worker.loop.now)
+        failures.count(report, apps: site.settings.apps.map(\.id), at: services.loop.now)
     }
 
     /// The sender as `limit` counts it; nil if it does not count this one.

@@ -136,7 +136,7 @@ extension Prover {
     /// Notes that every store has accepted what it was asked to accept.
     private func accept() {
         judge.conclude()
-        if state.proofFacts.counter == 1 { worker.meter.add(.firstAssertions) }
+        if state.proofFacts.counter == 1 { services.meter.add(.firstAssertions) }
         if isLimitedHere { limiter.countKeyRate() }
         // A registry that does not know the key would not store notes about it either.
         if state.known.key != nil, site.signals != nil {
@@ -154,7 +154,7 @@ extension Prover {
     /// counter script counts them.
     private var isLimitedHere: Bool {
         switch state.proofFacts.kind {
-        case .assertion: !worker.counters.isShared || isUnchallenged
+        case .assertion: !services.counters.isShared || isUnchallenged
         case .sessionToken: true
         case .developerToken, .deviceToken, .foreign, nil: false
         }

@@ -12,10 +12,11 @@ extension Prover {
     /// keep it busy. For writes this proves nothing: a disk that accepts no writes may still be
     /// readable.
     func registryTimedOut(waitingSince start: MonotonicInstant) {
-        worker.log.repeatedEvent("registry_failed", "registry: no answer within timeouts.registry")
+        services.log.repeatedEvent(
+            "registry_failed", "registry: no answer within timeouts.registry")
         if case .user = exchange.awaited { return judge.userWasLookedUp() }
         if adminDesk.inquiry != nil { return adminDesk.registryFailed() }
-        let isBusy = !exchange.awaited.isWrite && worker.registryAnsweredAt > start
+        let isBusy = !exchange.awaited.isWrite && services.registryAnsweredAt > start
         let refusal = Refusal(
             isBusy ? .gatewayBusy : .storeUnavailable,
             exchange.awaited.isWrite ? .registryUnknown : .registryTimeout)

@@ -15,12 +15,12 @@ extension Prover {
         guard let keyID = state.proofFacts.keyID else {
             throw Refusal(.internalFailure, .undecided)
         }
-        if let known = worker.keyCache.find(keyID) {
-            use(known, asOf: worker.floorNewsNumber)
-        } else if worker.isUnknown(keyID) {
+        if let known = services.keyCache.find(keyID) {
+            use(known, asOf: services.floorNewsNumber)
+        } else if services.isUnknown(keyID) {
             use(nil, asOf: 0)
         } else {
-            try worker.lookUpKey(for: exchange, keyID, as: .key)
+            try services.lookUpKey(for: exchange, keyID, as: .key)
             return .wait
         }
         judge.met(.key)
@@ -58,7 +58,7 @@ extension Prover {
     /// since belongs to the new configuration, and no route here says whether it is for that app. A
     /// request that is sent again is judged by the new one, so that no app gives up its key.
     private func isOfOwnSite(_ app: AppIdentity, _ environment: AttestEnvironment) -> Bool {
-        site === worker.site
+        site === services.site
             || site.settings.apps.contains {
                 $0.id == app.id && $0.environments.contains(environment)
             }
@@ -70,12 +70,12 @@ extension Prover {
         state.known.floorNewsNumber = newsNumber
         // The index is into the worker's table, as the record is. A reload may have replaced the
         // table since.
-        let apps = worker.site.settings.apps
+        let apps = services.site.settings.apps
         guard let index = found?.appIndex, index < apps.count else { return }
         state.known.app = apps[index]
     }
 
-    /// Continues with the registry's answer to ``Worker/lookUpKey(for:_:as:)``.
+    /// Continues with the registry's answer to ``WorkerServices/lookUpKey(for:_:as:)``.
     func keyWasLookedUp(_ result: Result<CachedKey?, StoreError>, asOf newsNumber: UInt64) {
         if case .inquiredKey = exchange.awaited {
             guard case .success(let found) = result else { return adminDesk.registryFailed() }

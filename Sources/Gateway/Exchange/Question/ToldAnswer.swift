@@ -89,7 +89,7 @@ extension CheckCall {
         if part.isPrivate { add("Cache-Control", Array("private".utf8)) }
         if part.isOutdated { add("X-App-Attest-Action", Array("update_app".utf8)) }
         if let challenge = part.challenge {
-            add("X-App-Attest-Challenge", worker.token(of: challenge))
+            add("X-App-Attest-Challenge", services.token(of: challenge))
         }
     }
 }

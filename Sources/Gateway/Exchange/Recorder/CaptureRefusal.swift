@@ -16,8 +16,8 @@ extension Recorder {
         // The decision comes first, so that accepted requests cost no more than this.
         guard exchange.outcome.decision == .refused || exchange.outcome.decision == .observed,
             let settings = site.settings.capture, let kind = capturedKind,
-            let writer = worker.hub.captureWriter.withLock({ $0 }),
-            writer.admits(at: worker.loop.now)
+            let writer = services.hub.captureWriter.withLock({ $0 }),
+            writer.admits(at: services.loop.now)
         else { return }
         writer.keep(captured(kind), settings)
     }

@@ -25,7 +25,7 @@ extension Recorder {
     }
 
     private func record() {
-        if forwarder.tunnel.isOpen { worker.meter.tunnelClosed() }
+        if forwarder.tunnel.isOpen { services.meter.tunnelClosed() }
         // The loop's own time is that of the callback's start, and much may have happened since.
         let now = MonotonicInstant.now()
         let duration = now.nanoseconds(since: exchange.arrival.startedAt)
@@ -33,8 +33,8 @@ extension Recorder {
         if let tracing = site.tracing { endTrace(tracing, at: now) }
         switch judge.state.verdict {
         case .some(let verdict):
-            worker.meter.count(exchange, verdict, nanoseconds: duration)
-            worker.log.access(exchange, verdict, nanoseconds: duration)
+            services.meter.count(exchange, verdict, nanoseconds: duration)
+            services.log.access(exchange, verdict, nanoseconds: duration)
             captureRefusal()
         case nil: break
         }

@@ -11,7 +11,7 @@ extension Recorder {
     func beginTrace(_ tracing: SiteTracing) {
         guard !client.listener.isAdmin else { return }
         if let parent = head.traceParent(in: headBytes.span) {
-            guard parent.isSampled, worker.log.spans.admitsFlagged(tracing, at: worker.loop.now)
+            guard parent.isSampled, services.log.spans.admitsFlagged(tracing, at: services.loop.now)
             else { return }
             return trace(below: parent)
         }
@@ -23,19 +23,19 @@ extension Recorder {
     func endTrace(_ tracing: SiteTracing, at now: MonotonicInstant) {
         guard !client.listener.isAdmin else { return }
         if trace == nil, exchange.outcome.decision == .refused,
-            worker.log.spans.admitsRefused(tracing, at: worker.loop.now)
+            services.log.spans.admitsRefused(tracing, at: services.loop.now)
         {
             // A head that could not be read has no fields.
             let isRead = head.byteCount > 0 && headBytes.count >= head.byteCount
             trace(below: isRead ? head.traceParent(in: headBytes.span) : nil)
         }
-        if let trace = state.trace { worker.log.spans.append(exchange, trace, at: now) }
+        if let trace = state.trace { services.log.spans.append(exchange, trace, at: now) }
     }
 
     private func trace(below parent: TraceParent?) {
-        let spanIDs = worker.random.bytes16()
+        let spanIDs = services.random.bytes16()
         state.trace = RequestTrace(
-            traceID: parent?.traceID ?? worker.random.bytes16(), parentID: parent?.spanID,
+            traceID: parent?.traceID ?? services.random.bytes16(), parentID: parent?.spanID,
             // A span id of zero means none.
             spanID: max(1, spanIDs.word0), upstreamSpanID: max(1, spanIDs.word1),
             flags: TraceParent.sampled | (parent?.flags ?? TraceParent.random))

@@ -19,16 +19,16 @@ extension AssertionProver {
         }
         // The key may have been looked up again meanwhile.
         try prover.checkKey()
-        if worker.hub.floors.isBehind, site.settings.floors.whenUnkept == .refuse {
+        if services.hub.floors.isBehind, site.settings.floors.whenUnkept == .refuse {
             throw Refusal(.storeUnavailable, .floorsUnkept)
         }
         guard let knownFloor = prover.known.key?.counterFloor else { throw Refusal(.keyUnknown) }
-        let floor = worker.hub.floors.floor(
+        let floor = services.hub.floors.floor(
             of: claim.keyID, known: knownFloor, asOf: prover.known.floorNewsNumber,
-            now: worker.monotonicMilliseconds)
+            now: services.monotonicMilliseconds)
         guard let floor else {
-            worker.keyCache.invalidate([claim.keyID])
-            try worker.lookUpKey(for: exchange, claim.keyID, as: .newerFloor)
+            services.keyCache.invalidate([claim.keyID])
+            try services.lookUpKey(for: exchange, claim.keyID, as: .newerFloor)
             return .wait
         }
         let windowSize = policy.replay.windowSize
@@ -41,11 +41,11 @@ extension AssertionProver {
                 id: challenge.id, incarnation: challenge.incarnation,
                 expiresAt: challenge.expiresAt, isBound: challenge.keyID != nil),
             floor: floor.settled, rates: limiter.keyRates)
-        guard let verdict = worker.advanceCounter(for: exchange, request) else { return .wait }
+        guard let verdict = services.advanceCounter(for: exchange, request) else { return .wait }
         return try take(verdict)
     }
 
-    /// The counter store's answer to ``Worker/advanceCounter(for:_:)``.
+    /// The counter store's answer to ``WorkerServices/advanceCounter(for:_:)``.
     func counterWasAdvanced(_ verdict: CounterVerdict) {
         exchange.resume { () throws(Refusal) in
             try prover.satisfyJudgement { () throws(Refusal) in try take(verdict) }
@@ -76,19 +76,19 @@ extension AssertionProver {
             return .next
         }
         if claim.challenge == nil { try checkAccepted(counter, of: claim.keyID) }
-        try worker.advanceDurably(for: exchange, claim.keyID, counter)
+        try services.advanceDurably(for: exchange, claim.keyID, counter)
         return .wait
     }
 
     /// Refuses a counter no higher than one that a route with challenges has accepted. The registry
     /// hears of those late.
     private func checkAccepted(_ counter: UInt32, of keyID: KeyID) throws(Refusal) {
-        if let highest = worker.hub.floors.highest(of: keyID), counter <= highest {
+        if let highest = services.hub.floors.highest(of: keyID), counter <= highest {
             try check(.counterTooLow)
         }
     }
 
-    /// The registry's answer to ``Worker/advanceDurably(for:_:_:)``.
+    /// The registry's answer to ``WorkerServices/advanceDurably(for:_:_:)``.
     func counterWasAdvancedDurably(_ outcome: Result<DurableOutcome, StoreError>) {
         exchange.resume { () throws(Refusal) in
             try prover.satisfyJudgement { () throws(Refusal) in
@@ -97,9 +97,9 @@ extension AssertionProver {
                 prover.take(.accepted(claim))
                 if claim.challenge == nil, let counter = claim.counter {
                     // A cached record has an older floor.
-                    worker.hub.floors.note(
+                    services.hub.floors.note(
                         claim.keyID, counter, as: .unheard,
-                        now: worker.monotonicMilliseconds)
+                        now: services.monotonicMilliseconds)
                 }
                 judge.met(.durableCounter)
                 return .next
@@ -118,7 +118,7 @@ extension AssertionProver {
         case .counterTooLow: throw Refusal(.assertionReplayed, .counterTooLow)
         case .rateLimited(let index, let wait): throw limiter.keyRateRefusal(index, wait)
         case .revoked:
-            if let keyID = prover.proofFacts.keyID { worker.keyCache.invalidate([keyID]) }
+            if let keyID = prover.proofFacts.keyID { services.keyCache.invalidate([keyID]) }
             throw Refusal(.keyRevoked)
         case .challengeExpired: throw Refusal(.challengeExpired, .age)
         case .incarnationChanged: throw Refusal(.challengeExpired, .incarnation)
@@ -140,10 +140,10 @@ extension AssertionProver {
 
     /// Logs a conflict once per request. A genuine device signs each challenge with a new counter.
     private func reportConflict() {
-        worker.meter.add(.counterConflicts)
+        services.meter.add(.counterConflicts)
         guard let keyID = prover.proofFacts.keyID else { return }
         judge.countConflict(of: keyID)
-        worker.log.event(
+        services.log.event(
             "counter_conflict",
             "\(site.logName(of: keyID)): a counter came again with another challenge; "
                 + "two devices may hold the key, or one device went back to an earlier state")
@@ -152,7 +152,7 @@ extension AssertionProver {
     /// Logs a damaged record. Another program writes where only gateways should.
     private func reportHealing() {
         guard let keyID = prover.proofFacts.keyID else { return }
-        worker.log.event(
+        services.log.event(
             "counter_state_healed",
             "\(site.logName(of: keyID)): the counter store's record of this key was "
                 + "damaged; it continues at the counter that came with this request")
@@ -165,7 +165,7 @@ extension AssertionProver {
         case .success(.revoked): throw Refusal(.keyRevoked)
         case .success(.unknownKey): throw Refusal(.keyUnknown)
         case .failure(let error):
-            worker.log.repeatedEvent("registry_failed", error.description)
+            services.log.repeatedEvent("registry_failed", error.description)
             throw Refusal(error)
         }
     }

@@ -47,7 +47,7 @@ extension AssertionProver {
             let request = try platform.unverified(
                 evidence.assertion, clientDataHash: evidence.clientDataHash,
                 publicKey: key.publicKey)
-            worker.verifiers.queue.add(
+            services.verifiers.queue.add(
                 exchange, SignatureBatch.Entry(request, on: platform, appDigest: app.idDigest))
         } catch {
             throw Self.refusal(of: error)
@@ -100,22 +100,22 @@ extension AssertionProver {
         guard challenge.keyID == nil || challenge.keyID == keyID else {
             throw Refusal(.challengeExpired, .otherKey)
         }
-        let counters = worker.counters
+        let counters = services.counters
         let (incarnation, keyID, id) = (challenge.incarnation, challenge.keyID, challenge.id)
         guard let known = counters.moment(keyID: keyID, challenge: id),
             known.incarnation != incarnation,
             counters.mayHaveBegun(incarnation, keyID: keyID, challenge: id)
         else { return false }
-        let answer: Void? = worker.waiting.answer(for: exchange, as: .incarnation) { reply in
+        let answer: Void? = services.waiting.answer(for: exchange, as: .incarnation) { reply in
             counters.look(for: incarnation, keyID: keyID, challenge: id) { reply(()) }
-        } later: { exchange, _ in
-            exchange.assertions.incarnationWasLookedUp()
+        } later: { request, _ in
+            request.incarnationWasLookedUp()
         }
         return answer == nil
     }
 
     private func check(_ challenge: Challenge) throws(Refusal) {
-        let now = worker.counters.moment(keyID: challenge.keyID, challenge: challenge.id)
+        let now = services.counters.moment(keyID: challenge.keyID, challenge: challenge.id)
         guard let now else { throw Refusal(.storeUnavailable, .counters) }
         // The incarnation is checked first, because the challenge's expiry is by that incarnation's
         // clock.

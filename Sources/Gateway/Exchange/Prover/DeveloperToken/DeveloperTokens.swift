@@ -19,7 +19,7 @@ extension Prover {
     /// only its tier and the app that it was made for are weighed.
     func accept(_ token: DeveloperToken) throws(Refusal) {
         try judge.meetStandard(token.worth.tier, of: token.appID)
-        worker.meter.add(.developerTokens)
+        services.meter.add(.developerTokens)
         judge.acceptDeveloper()
     }
 
@@ -33,7 +33,7 @@ extension Prover {
         do throws(SessionTokenFailure) {
             opened = try site.developerTokens.open(
                 headBytes.span.extracting(range), for: site.settings.routes[routeIndex].name,
-                at: worker.wallMilliseconds / 1000, lifeMax: site.developerTokenLifeMax)
+                at: services.wallMilliseconds / 1000, lifeMax: site.developerTokenLifeMax)
         } catch {
             throw Refusal(.tokenInvalid, .tokenFailed(error))
         }

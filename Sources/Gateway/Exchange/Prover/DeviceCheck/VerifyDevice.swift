@@ -25,7 +25,7 @@ extension Prover {
     /// Asks whether the token was used before. A sender who has seen a token may send it any number
     /// of times, and must not cost a question to Apple each time.
     func lookUpDeviceToken() throws(Refusal) -> Step {
-        guard let isSpent = worker.lookUpToken(for: exchange, try deviceTokenID()) else {
+        guard let isSpent = services.lookUpToken(for: exchange, try deviceTokenID()) else {
             return .wait
         }
         try checkLookup(isSpent)
@@ -37,7 +37,7 @@ extension Prover {
         judge.met(.earlierUse)
     }
 
-    /// Continues with the counter store's answer to ``Worker/lookUpToken(for:_:)``.
+    /// Continues with the counter store's answer to ``WorkerServices/lookUpToken(for:_:)``.
     func tokenWasLookedUp(isSpent: Bool) {
         exchange.resume { () throws(Refusal) in
             try satisfyJudgement { () throws(Refusal) in
@@ -54,7 +54,7 @@ extension Prover {
     }
 
     func askApple(about token: [UInt8], withBits: Bool) throws(Refusal) -> Step {
-        try worker.ask(.judge(withBits: withBits), Base64.encode(token), for: exchange)
+        try services.ask(.judge(withBits: withBits), Base64.encode(token), for: exchange)
         return .wait
     }
 
@@ -119,7 +119,7 @@ extension Prover {
 
     /// Spends the token.
     func spendDeviceToken() throws(Refusal) -> Step {
-        guard let verdict = worker.spendToken(for: exchange, try deviceTokenID()) else {
+        guard let verdict = services.spendToken(for: exchange, try deviceTokenID()) else {
             return .wait
         }
         try checkSpending(verdict)
@@ -127,7 +127,7 @@ extension Prover {
         return .next
     }
 
-    /// Continues with the counter store's answer to ``Worker/spendToken(for:_:)``.
+    /// Continues with the counter store's answer to ``WorkerServices/spendToken(for:_:)``.
     func tokenWasSpent(_ verdict: CounterVerdict) {
         let check = { () throws(Refusal) -> Step in
             try self.checkSpending(verdict)

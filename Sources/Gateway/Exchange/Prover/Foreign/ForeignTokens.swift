@@ -21,7 +21,7 @@ extension Prover {
             throw Refusal(.tokenInvalid, .proofRepeated)
         }
         let subject = try issuer.verify(
-            headBytes.span.extracting(range), at: worker.wallMilliseconds / 1000)
+            headBytes.span.extracting(range), at: services.wallMilliseconds / 1000)
         state.proof = .foreign(.verified(proof, subject: subject))
     }
 

@@ -38,7 +38,7 @@ extension Prover {
         do throws(SessionTokenFailure) {
             opened = try authenticate(headBytes.span.extracting(range))
             try opened.token.check(
-                for: site.settings.routes[routeIndex].name, at: worker.wallMilliseconds / 1000)
+                for: site.settings.routes[routeIndex].name, at: services.wallMilliseconds / 1000)
         } catch {
             throw Refusal(.tokenInvalid, .tokenFailed(error))
         }
@@ -56,10 +56,10 @@ extension Prover {
         _ token: Span<UInt8>
     ) throws(SessionTokenFailure) -> OpenedSessionToken {
         // The worker's cache holds tokens that its own site's keys have opened.
-        guard site === worker.site else {
+        guard site === services.site else {
             return OpenedSessionToken(try site.tokens.open(token))
         }
-        return try worker.verifiers.tokens.open(token, by: site.tokens)
+        return try services.verifiers.tokens.open(token, by: site.tokens)
     }
 
     /// SHA-256 of the value of the header that tokens are bound to; nil if it is absent, empty or

@@ -26,8 +26,8 @@ struct Backlog {
     /// Notes that bytes were read from `transport`, which may hold the head of a request.
     /// ``leave()`` follows once the request was begun.
     @inline(__always)
-    mutating func enter(_ transport: Transport, isNew: Bool, of worker: Worker) {
-        enter(transport.descriptor, heldUntil: transport.heldUntil, isNew: isNew, of: worker)
+    mutating func enter(_ transport: Transport, isNew: Bool, of services: WorkerServices) {
+        enter(transport.descriptor, heldUntil: transport.heldUntil, isNew: isNew, of: services)
     }
 
     /// Notes that bytes came on a descriptor.
@@ -36,17 +36,17 @@ struct Backlog {
     ///   - heldUntil: the time before which the descriptor was not to be read
     ///     (``Watch/heldUntil``).
     ///   - isNew: true if they are the first bytes of their connection.
-    ///   - worker: the worker whose time and settings count.
+    ///   - services: the services whose time and settings count.
     @inline(__always)
     mutating func enter(
         _ descriptor: Int32, heldUntil: @autoclosure () -> MonotonicInstant, isNew: Bool,
-        of worker: Worker
+        of services: WorkerServices
     ) {
-        let now = worker.loop.now
+        let now = services.loop.now
         guard isNew || now >= nextLook else { return }
         waited = ask(descriptor)
         delay = min(waited, now.nanoseconds(since: heldUntil()))
-        note(isNew: isNew, bound: worker.site.timeouts.backlog, now: now)
+        note(isNew: isNew, bound: services.site.timeouts.backlog, now: now)
     }
 
     private mutating func note(isNew: Bool, bound: UInt64, now: MonotonicInstant) {
@@ -64,8 +64,8 @@ struct Backlog {
     /// True if the request being read is refused: it has waited for longer than `timeouts.backlog`,
     /// and others have waited too long for as long as that. A worker that was delayed only once
     /// serves the requests that have come meanwhile.
-    func refuses(_ worker: Worker) -> Bool {
-        refuses(bound: worker.site.timeouts.backlog, now: worker.loop.now)
+    func refuses(_ services: WorkerServices) -> Bool {
+        refuses(bound: services.site.timeouts.backlog, now: services.loop.now)
     }
 
     private func refuses(bound: UInt64, now: MonotonicInstant) -> Bool {

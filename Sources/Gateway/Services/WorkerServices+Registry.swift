@@ -6,13 +6,12 @@ import KeyStore
 import Settings
 
 /// The questions to the registry, and its replies.
-extension Worker {
-    func waitForRegistry(_ exchange: Exchange, for reply: Awaited) throws(Refusal) {
+extension WorkerServices {
+    func waitForRegistry(_ request: any WaitingRequest, for reply: Awaited) throws(Refusal) {
         guard waiting.count < site.settings.limits.registryQueueCountMax else {
             throw Refusal(.gatewayBusy, .registryQueue)
         }
-        exchange.awaited = reply
-        waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
+        waiting.wait(request, for: reply, withinNanoseconds: request.site.timeouts.registry)
     }
 
     /// True if the registry has just said that it does not know the key.
@@ -27,10 +26,10 @@ extension Worker {
     }
 
     func lookUpKey(
-        for exchange: Exchange, _ keyID: KeyID, as reply: Awaited
+        for request: any WaitingRequest, _ keyID: KeyID, as reply: Awaited
     ) throws(Refusal) {
-        try waitForRegistry(exchange, for: reply)
-        find(keyID, for: exchange.number)
+        try waitForRegistry(request, for: reply)
+        find(keyID, for: request.number)
     }
 
     private func find(_ keyID: KeyID, for number: UInt64) {
@@ -56,7 +55,7 @@ extension Worker {
             record = found
         case .failure(let error):
             log.repeatedEvent("registry_failed", error.description)
-            waiting.take(number, for: .find)?.prover.keyWasLookedUp(.failure(error), asOf: 0)
+            waiting.take(number, for: .find)?.keyWasLookedUp(.failure(error), asOf: 0)
             return
         }
         // Unknown keys are not cached, so that strangers cannot push out known ones.
@@ -72,23 +71,25 @@ extension Worker {
             hub.unknownKeys.note(question.keyID, newsCount: question.newsCount, at: loop.now)
         }
         waiting.take(number, for: .find)?
-            .prover.keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
+            .keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
     }
 
     func advanceDurably(
-        for exchange: Exchange, _ keyID: KeyID, _ counter: UInt32
+        for request: any WaitingRequest, _ keyID: KeyID, _ counter: UInt32
     ) throws(Refusal) {
-        try waitForRegistry(exchange, for: .durableCounter)
-        let number = exchange.number
+        try waitForRegistry(request, for: .durableCounter)
+        let number = request.number
         let mailbox = mailbox
         registry.advanceDurably(keyID, counter: counter) { result in
             _ = mailbox.post(.advancedDurably(number, result))
         }
     }
 
-    func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
-        try waitForRegistry(exchange, for: .enrolment)
-        let number = exchange.number
+    func enrol(_ request: any WaitingRequest, _ record: KeyRecord, challenge: Bytes16)
+        throws(Refusal)
+    {
+        try waitForRegistry(request, for: .enrolment)
+        let number = request.number
         let mailbox = mailbox
         registry.enrol(record, challenge: challenge) { [hub] result in
             // Here, since the client may not wait for the answer any more. The key is in the

@@ -1,6 +1,6 @@
 import Settings
 
-extension Worker: UpstreamHost {
+extension WorkerServices: UpstreamHost {
     /// The control thread's connections are health checks, for which no descriptor is held back.
     var upstreamDescriptorMax: Int32 {
         hub.isControl(index) ? .max : hub.descriptors.requestMax

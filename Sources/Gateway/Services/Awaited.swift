@@ -1,5 +1,4 @@
-/// The reply that an exchange waits for. It decides where the exchange goes on when the reply
-/// comes.
+/// The reply that a request waits for. It decides where the request goes on when the reply comes.
 enum Awaited {
     case nothing
     /// The registry's record of the proof's key.
@@ -40,5 +39,20 @@ enum Awaited {
     /// True if the worker itself has the reply at the end of the loop's current turn.
     var isOfThisTurn: Bool {
         if case .signature = self { true } else { false }
+    }
+
+    /// The store's operation that ends the wait; nil for a wait that no store ends.
+    var operation: StoreOperation? {
+        switch self {
+        case .nothing, .signature, .incarnation, .device, .administration: nil
+        case .key, .newerFloor, .inquiredKey: .find
+        case .user: .findUser
+        case .durableCounter: .advanceDurably
+        case .enrolment: .enrol
+        case .keptBits: .keepBits
+        case .counter: .advance
+        case .tokenLookup: .findToken
+        case .tokenSpending: .spendToken
+        }
     }
 }

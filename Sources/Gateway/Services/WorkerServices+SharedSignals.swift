@@ -5,7 +5,7 @@ import KeyStore
 
 /// Signals that gateways with one counter store count together: each tells the others what it has
 /// seen, and hears what they have seen. No request waits for it.
-extension Worker {
+extension WorkerServices {
     /// The time for windows, in nanoseconds since 1970: they begin together on every gateway.
     var signalTime: UInt64 { UInt64(max(0, wallMilliseconds)) &* 1_000_000 }
 

@@ -4,12 +4,12 @@ import Judgement
 import KeyStore
 
 /// Asks the registry for the users of keys, and tells it new uses.
-extension Worker {
-    /// Asks for the key's user. The exchange goes on with the answer, or when its time is over.
-    func lookUpUser(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
-        guard let rules = exchange.site.signals else { return }
-        try waitForRegistry(exchange, for: .user)
-        ask(keyID, rules, for: exchange.number)
+extension WorkerServices {
+    /// Asks for the key's user. The request goes on with the answer, or when its time is over.
+    func lookUpUser(for request: any WaitingRequest, _ keyID: KeyID) throws(Refusal) {
+        guard let rules = request.site.signals else { return }
+        try waitForRegistry(request, for: .user)
+        ask(keyID, rules, for: request.number)
     }
 
     /// Asks for the key's users again. No request waits for the answer.
@@ -30,7 +30,7 @@ extension Worker {
         case .success(let keys): hub.signals.remember(keys, of: keyID, now: signalTime)
         case .failure(let error): log.repeatedEvent("registry_failed", error.description)
         }
-        if let number { waiting.take(number, for: .findUser)?.judge.userWasLookedUp() }
+        if let number { waiting.take(number, for: .findUser)?.userWasLookedUp() }
     }
 
     /// Has the registry write down that the key is used for `user`.

@@ -18,20 +18,20 @@ final class SignatureQueue {
     private let library: MultiBufferLibrary?
     private var batch: SignatureBatch
     private var waiting: [Waiting] = []
-    /// The exchanges of the turn that ends.
+    /// The requests of the turn that ends.
     private var ending: [Waiting] = []
     /// The results of some of them.
     private var outcomes: [SignatureBatch.Outcome] = []
     private var turnEnd: TurnEndHook?
 
     private struct Waiting {
-        let exchange: Exchange
-        /// The exchange's number, which changes when it is used for another request.
+        let request: any WaitingRequest
+        /// The number that the request had when it came.
         let number: UInt64
-        let request: SignatureBatch.Entry
+        let entry: SignatureBatch.Entry
 
-        /// True if the exchange has ended without its verdict.
-        var isLeft: Bool { exchange.number != number }
+        /// True if the request has ended without its verdict.
+        var isLeft: Bool { request.number != number }
     }
 
     init(
@@ -44,10 +44,9 @@ final class SignatureQueue {
         turnEnd = TurnEndHook(loop: loop, stage: .work) { [unowned self] in verify() }
     }
 
-    /// Takes the request of `exchange`, which gets the verdict at the end of the turn.
-    func add(_ exchange: Exchange, _ request: SignatureBatch.Entry) {
-        waiting.append(
-            Waiting(exchange: exchange, number: exchange.number, request: request))
+    /// Checks the signature of `entry`. `request` gets the verdict at the end of the turn.
+    func add(_ request: any WaitingRequest, _ entry: SignatureBatch.Entry) {
+        waiting.append(Waiting(request: request, number: request.number, entry: entry))
         turnEnd?.schedule()
     }
 
@@ -62,7 +61,7 @@ final class SignatureQueue {
                 let waiting = ending[first + index]
                 // Its client may have gone.
                 guard !waiting.isLeft else { continue }
-                waiting.exchange.assertions.signatureWasChecked(outcomes[index])
+                waiting.request.signatureWasChecked(outcomes[index])
             }
             first += outcomes.count
             outcomes.removeFew()
@@ -77,7 +76,7 @@ final class SignatureQueue {
     /// Forgets requests whose clients have left: their signatures are not checked.
     private func dropLeft() {
         var hasLeft = false
-        for waiting in ending where waiting.isLeft || waiting.exchange.intake.endIfClientLeft() {
+        for waiting in ending where waiting.isLeft || waiting.request.endIfClientLeft() {
             hasLeft = true
         }
         if hasLeft { ending.removeAll { $0.isLeft } }
@@ -90,7 +89,7 @@ final class SignatureQueue {
             let startedAt = meter.signatures.begin()
             let next = first + outcomes.count
             batch.verify(count) {
-                ending[next + $0].request
+                ending[next + $0].entry
             } verdict: {
                 outcomes.append($0)
             }

@@ -3,7 +3,7 @@ import Bytes
 import GatewayTokens
 import KeyStore
 
-extension Worker {
+extension WorkerServices {
     /// A fresh challenge; nil as long as the counter store was never reached.
     func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> Challenge? {
         let id = random.bytes16()

@@ -8,13 +8,13 @@ enum WorkerMessage: Sendable {
     case keyLookedUp(KeyQuestion, Result<KeyRecord?, StoreError>)
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
-    /// A user was looked up, for the exchange with that number, if any.
+    /// A user was looked up, for the request with that number, if any.
     case userLookedUp(UInt64?, KeyID, Result<UserKeys?, StoreError>)
     case userNoted(KeySighting, Result<UserKeys?, StoreError>)
     case keysChanged(RegistryChange)
     /// The registry has these floors now.
     case floorsRaised(FloorTable.News)
-    /// Apple's reply about the device of a waiting exchange.
+    /// Apple's reply about the device of a waiting request.
     case deviceReplied(UInt64, DeviceReply)
     /// The registry's reply about keeping the bits of a key's device.
     case bitsKept(UInt64, Result<Bool, StoreError>)
@@ -37,7 +37,7 @@ enum WorkerMessage: Sendable {
 
 /// A question to the registry about a key.
 struct KeyQuestion: Sendable {
-    /// The number of the exchange that asks.
+    /// The number of the request that asks.
     let number: UInt64
     let keyID: KeyID
     /// The number of changes that the worker had heard of when it asked, and the number of changed
