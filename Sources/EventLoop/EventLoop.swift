@@ -120,8 +120,7 @@ public final class EventLoop {
     /// Milliseconds since 1970-01-01T00:00:00Z, by a clock that may step.
     public var wallMilliseconds: Int64 {
         if let manualClock { return manualClock.wallMilliseconds }
-        let now = WallClock.now()
-        return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
+        return WallClock.milliseconds()
     }
 
     /// A random factor between 0 and 1, so that callers who wait for the same event do not all come

@@ -12,10 +12,10 @@ public enum WallClock {
         return (Int64(time.tv_sec), Int32(truncatingIfNeeded: time.tv_nsec))
     }
 
-    /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
-    public static func milliseconds() -> Int64 {
-        let (seconds, nanoseconds) = now()
-        return seconds * 1000 + Int64(nanoseconds) / 1_000_000
+    /// The milliseconds from 1970-01-01T00:00:00Z to `time`, rounded down.
+    public static func milliseconds(of time: (seconds: Int64, nanoseconds: Int32) = now()) -> Int64
+    {
+        time.seconds * 1000 + Int64(time.nanoseconds) / 1_000_000
     }
 
     /// Appends `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate, RFC 9110 section 5.6.7).

@@ -25,8 +25,7 @@ final class AuditTable {
     /// Adds entries, if there is an author.
     func append(_ notes: [AuditNote], by author: AuditAuthor?) throws(SQLiteError) {
         guard let author, !notes.isEmpty else { return }
-        let now = WallClock.now()
-        let milliseconds = now.seconds * 1000 + Int64(now.nanoseconds / 1_000_000)
+        let milliseconds = WallClock.milliseconds()
         for note in notes {
             defer { insert.reset() }
             try insert.bind(1, milliseconds)

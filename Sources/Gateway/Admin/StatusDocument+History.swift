@@ -54,9 +54,7 @@ extension JSONWriter {
 
 extension StatusDocument {
     func writeHistory(_ range: HistoryRange, _ writer: inout JSONWriter) {
-        let start =
-            wall.seconds * 1000 + Int64(wall.nanoseconds) / 1_000_000
-            - history.age(of: range, at: instant)
+        let start = WallClock.milliseconds(of: wall) - history.age(of: range, at: instant)
         writer.beginObject("history")
         writer.member("range", string: range.rawValue)
         writer.member("step_s", int: Int64(range.minutesPerSlot) * 60)

@@ -40,7 +40,7 @@ struct StatusDocument {
         writer.beginObject()
         writer.member("format", int: Self.format)
         writer.member("time", string: WallClock.timestamp(seconds: wall.seconds))
-        writer.member("time_ms", int: wall.seconds * 1000 + Int64(wall.nanoseconds) / 1_000_000)
+        writer.member("time_ms", int: WallClock.milliseconds(of: wall))
         write(verdict, &writer)
         writeGateway(&writer)
         writeReload(&writer)

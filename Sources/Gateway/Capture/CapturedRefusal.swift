@@ -47,9 +47,7 @@ struct CapturedRefusal: Sendable {
 
     /// The name of the file, which holds the request's hash and the time.
     var fileName: String {
-        CaptureFile.name(
-            milliseconds: time.seconds * 1000 + Int64(time.nanoseconds) / 1_000_000,
-            requestID: requestID)
+        CaptureFile.name(milliseconds: WallClock.milliseconds(of: time), requestID: requestID)
     }
 
     /// The refusal as one JSON object, with received bytes in base64.

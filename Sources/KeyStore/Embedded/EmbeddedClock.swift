@@ -22,10 +22,9 @@ public struct EmbeddedClock: Hashable, Sendable {
     /// A clock that begins at this moment of this machine.
     public static func now() -> EmbeddedClock {
         let monotonic = MonotonicInstant.now().milliseconds
-        let wall = WallClock.now()
         return EmbeddedClock(
-            base: wall.seconds * 1000 + Int64(wall.nanoseconds) / 1_000_000 - monotonic,
-            boot: HostSystem.bootID, nowMilliseconds: monotonic)
+            base: WallClock.milliseconds() - monotonic, boot: HostSystem.bootID,
+            nowMilliseconds: monotonic)
     }
 
     /// True if this clock goes on from where `stopped` was left: in the same boot, and not earlier.
