@@ -189,7 +189,8 @@ let package = Package(
         .target(
             name: "GatewayTesting",
             dependencies: [
-                "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "CNghttp2", "CSQLite",
+                "AndroidAttestationTesting", "AppAttest", "Attestation", "AppAttestTesting",
+                "Bytes", "CNghttp2", "CSQLite",
                 "CSpawn", "Crypto",
                 "EventLoop", "JSON", "KeyStore",
             ],
@@ -316,7 +317,10 @@ let package = Package(
             ], excluding: ["otlp_check.py"]),
         tests(
             "FaultTests",
-            ["GatewayTesting", "Attestation", "AppAttestTesting", "Bytes", "JSON", "SQLite"]),
+            [
+                "GatewayTesting", "AndroidAttestationTesting", "Attestation", "AppAttestTesting",
+                "Bytes", "JSON", "SQLite",
+            ]),
         tests("ConformanceTests", ["GatewayTesting"]),
         tests(
             "RecipeTests",

@@ -37,11 +37,22 @@ public struct SignedRequest: Hashable, Sendable {
     public struct Header: Hashable, Sendable {
         public let name: String
         public let value: String
+
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     public let headers: [Header]
     public let clientData: [UInt8]
     public let assertion: [UInt8]
+
+    public init(headers: [Header], clientData: [UInt8], assertion: [UInt8]) {
+        self.headers = headers
+        self.clientData = clientData
+        self.assertion = assertion
+    }
 
     /// The client data of the `header` shape. The members that are nil are left out.
     public static func clientData(

@@ -16,7 +16,7 @@ extension FaultTests {
             self.directory = directory
             redisClock = try SteppedClock("redis", in: directory)
             let redis = try RedisServer(launcher: redisClock.launcher)
-            let site = try FaultSite(counters: impatient(redis.port))
+            let site = try FaultSite(counters: impatient(redis.port), admitsPhones: true)
             self.redis = redis
             self.site = site
             clocks = try ["first", "second"].map { try SteppedClock($0, in: site.directory) }
@@ -70,27 +70,29 @@ extension FaultTests {
 
         @Test("set back again and again makes no challenge young")
         func setBack() throws {
-            let site = try FaultSite()
+            let site = try FaultSite(admitsPhones: true)
             let gateway = try GatewayProcess(
                 site.configuration, directory: site.directory, launcher: clocks[0].launcher)
             let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
             try (text + "challenge: { ttl: 5s }\n").write(
                 toFile: gateway.configurationPath, atomically: true, encoding: .utf8)
             try gateway.restart()
-            let device = try site.enrolledDevice(at: gateway)
-            let call = try device.call("strict", at: gateway)
-            #expect(try call.exchange(with: gateway).status == 200)
+            let devices = try site.enrolledDevices(at: gateway)
+            let calls = try devices.map { try $0.call("strict", at: gateway) }
+            for call in calls { #expect(try call.exchange(with: gateway).status == 200) }
             for step in 1...3 {
                 try clocks[0].set(-140 * step)
-                #expect(try call.exchange(with: gateway).status == 401)
+                for call in calls { #expect(try call.exchange(with: gateway).status == 401) }
             }
-            let next = try device.call("strict", at: gateway)
-            #expect(try next.exchange(with: gateway).status == 200)
+            for device in devices {
+                let next = try device.call("strict", at: gateway)
+                #expect(try next.exchange(with: gateway).status == 200)
+            }
         }
 
         @Test("of a gateway with counters of its own, set forward and back, stopped and killed")
         func embedded() throws {
-            let site = try FaultSite()
+            let site = try FaultSite(admitsPhones: true)
             let gateway = try GatewayProcess(
                 site.configuration, directory: site.directory, launcher: clocks[0].launcher)
             try FaultRun("clocks, embedded counters", site, [gateway]).run([

@@ -81,7 +81,8 @@ extension FaultTests {
         func cluster() throws {
             let addresses = redis.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
             let site = try FaultSite(
-                counters: "{ redis: { cluster: { addresses: [\(addresses)] }, \(patience) } }")
+                counters: "{ redis: { cluster: { addresses: [\(addresses)] }, \(patience) } }",
+                admitsPhones: true)
             site.configuration.workers = 2
             let gateways = [try site.start(), try site.start()]
             try FaultRun("cluster", site, gateways).run([

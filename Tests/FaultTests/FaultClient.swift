@@ -1,23 +1,28 @@
+import AndroidAttestationTesting
 import AppAttestTesting
 import Attestation
 import Bytes
 import Foundation
 import GatewayTesting
 
-/// One app on its devices, in the middle of everything that fails.
+/// One app on its devices, Apple's and Android phones, in the middle of everything that fails.
 final class FaultClient: @unchecked Sendable {
     private let ports: [UInt16]
     private let apple: SimulatedApple
+    private let google: SimulatedGoogle
     private let ledger: FaultLedger
     private let allowed: Set<String>
     private let clonedRoutes: [String]
     private var generator: SeededGenerator
     /// Those that sign now; for whoever waits until the client has ended also all that ever did.
-    private var devices: [SimulatedDevice] = []
-    private(set) var allDevices: [SimulatedDevice] = []
+    private var devices: [TestDevice] = []
+    private(set) var allDevices: [TestDevice] = []
     private var connections: [UInt16: RawClient] = [:]
     /// What came with a device's last answer.
     private var nextChallenges: [KeyID: String] = [:]
+
+    /// The routes that need no challenge, so that they take no phones.
+    private static let unchallengedRoutes: Set = ["durable", "body"]
 
     /// What may be said to a fresh request, beside 200.
     static let refusals: Set = [
@@ -27,12 +32,13 @@ final class FaultClient: @unchecked Sendable {
     /// `allowed`: what a scenario's faults may do to a fresh request beyond that. `clonedRoutes`:
     /// where a clone that repeats a counter is always found out.
     init(
-        seed: UInt64, ports: [UInt16], apple: SimulatedApple, ledger: FaultLedger,
-        allowed: Set<String>, clonedRoutes: [String]
+        seed: UInt64, ports: [UInt16], apple: SimulatedApple, google: SimulatedGoogle,
+        ledger: FaultLedger, allowed: Set<String>, clonedRoutes: [String]
     ) {
         generator = SeededGenerator(seed)
         self.ports = ports
         self.apple = apple
+        self.google = google
         self.ledger = ledger
         self.clonedRoutes = clonedRoutes
         self.allowed = Self.refusals.union(allowed).union(["200"])
@@ -78,11 +84,10 @@ final class FaultClient: @unchecked Sendable {
     }
 
     private func enrol(_ port: UInt16) throws {
-        let device = try SimulatedDevice(appID: GatewayConfiguration.appID)
         let client = try connection(port)
         let challenge = try client.exchange("GET", "/attest/challenge")
         guard challenge.status == 200 else { return }
-        let body = try FaultSite.attestation(device, challenge: challenge.bodyText, by: apple)
+        let (device, body) = try enrolment(challenge.bodyText)
         let answer = try client.exchange("POST", "/attest/verify", body: body)
         ledger.expect(
             answer.outcome == "200" || Self.refusals.contains(answer.outcome),
@@ -94,8 +99,22 @@ final class FaultClient: @unchecked Sendable {
         if devices.count > 4 { devices.removeFirst() }
     }
 
+    /// A new device and the body that enrols it. Every second device is a phone.
+    private func enrolment(_ challenge: String) throws -> (TestDevice, [UInt8]) {
+        guard allDevices.count.isMultiple(of: 2) else {
+            let device = try SimulatedDevice(appID: GatewayConfiguration.appID)
+            let body = try FaultSite.attestation(device, challenge: challenge, by: apple)
+            return (.apple(device), body)
+        }
+        let isRemote = Bool.random(using: &generator)
+        let phone = try SimulatedPhone.ofTests {
+            if isRemote { $0.provisioning = .remote }
+        }
+        return (.android(phone), try phone.enrolmentBody(challenge: challenge, by: google))
+    }
+
     /// For one of its devices, or for any; nil where the gateway has none to give now.
-    private func challenge(_ port: UInt16, for device: SimulatedDevice) throws -> String? {
+    private func challenge(_ port: UInt16, for device: TestDevice) throws -> String? {
         let kept = nextChallenges.removeValue(forKey: device.keyID)
         switch Int.random(in: 0..<3, using: &generator) {
         case 0: if let kept { return kept }
@@ -116,7 +135,7 @@ final class FaultClient: @unchecked Sendable {
         return answer.status == 200 ? answer.bodyText : nil
     }
 
-    private func anyDevice() -> SimulatedDevice {
+    private func anyDevice() -> TestDevice {
         devices[Int.random(in: devices.indices, using: &generator)]
     }
 
@@ -125,11 +144,11 @@ final class FaultClient: @unchecked Sendable {
         return routes[Int.random(in: routes.indices, using: &generator)]
     }
 
-    private func sign(_ device: SimulatedDevice, _ route: String, _ challenge: String) throws
+    private func sign(_ device: TestDevice, _ route: String, _ challenge: String) throws
         -> SignedCall
     {
         // Routes without challenges take any number of requests with one.
-        let isChallenged = ["strict", "window"].contains(route)
+        let isChallenged = !Self.unchallengedRoutes.contains(route)
         let call = try device.call(route, challenge: isChallenged ? challenge : nil)
         ledger.noteSigned(call)
         return call
@@ -138,7 +157,8 @@ final class FaultClient: @unchecked Sendable {
     private func send(_ port: UInt16) throws {
         let device = anyDevice()
         guard let challenge = try challenge(port, for: device) else { return }
-        let call = try sign(device, anyRoute(), challenge)
+        let route = anyRoute()
+        let call = try sign(device, route, challenge)
         let keyID = device.keyID.base64
         defer { ledger.capture(call, key: keyID) }
         let start = Date()
@@ -146,9 +166,12 @@ final class FaultClient: @unchecked Sendable {
         ledger.note(answer, to: call, key: keyID, sentAt: start, isReplay: false)
         nextChallenges[device.keyID] = answer.nextChallenge
         let isRevoked = answer.outcome == "403 key_revoked" && ledger.isBeingRevoked(keyID)
+        let isUnrepeatable = device.apple != nil || !Self.unchallengedRoutes.contains(route)
+        let outcomes =
+            isUnrepeatable ? allowed : Self.refusals.union(["401 challenge_required"])
         ledger.expect(
-            isRevoked || allowed.contains(answer.outcome), "a fresh request: \(answer.outcome)")
-        if isRevoked { devices.removeAll { $0 === device } }
+            isRevoked || outcomes.contains(answer.outcome), "a fresh request: \(answer.outcome)")
+        if isRevoked { devices.removeAll { $0.keyID == device.keyID } }
     }
 
     /// The same request through all gateways at the same moment.
@@ -180,17 +203,19 @@ final class FaultClient: @unchecked Sendable {
     /// Two devices with one key: both sign with the same counter, each with a challenge of its own.
     private func clone(_ port: UInt16) throws {
         let device = anyDevice()
+        // Phones count nothing, so both of theirs are accepted.
+        guard let apple = device.apple else { return try signTwice(port) }
         guard let one = try challenge(port, for: device),
             let other = try challenge(port, for: device)
         else { return }
         let route = clonedRoutes[Int.random(in: clonedRoutes.indices, using: &generator)]
         let first = try sign(device, route, one)
-        device.counter -= 1
+        apple.counter -= 1
         try sendBoth([first, try sign(device, route, other)], of: device)
     }
 
     /// Each to another gateway; at most one may pass.
-    private func sendBoth(_ calls: [SignedCall], of device: SimulatedDevice) throws {
+    private func sendBoth(_ calls: [SignedCall], of device: TestDevice) throws {
         let keyID = device.keyID.base64
         defer { for call in calls { ledger.capture(call, key: keyID) } }
         let gateways = ports.shuffled(using: &generator)

@@ -43,7 +43,8 @@ final class FaultRun {
     private let name: String
     private let allowed: Set<String>
     private let clonedRoutes: [String]
-    private var probes: [SimulatedDevice] = []
+    /// A device of each platform at each gateway.
+    private var probes: [(gateway: GatewayProcess, device: TestDevice)] = []
     private var clients: [FaultClient] = []
 
     /// `allowed`: what these faults may do to a fresh request beyond a refusal that tells to sign
@@ -113,9 +114,10 @@ final class FaultRun {
 
     private func explore(_ faults: [Fault], for seconds: TimeInterval) throws {
         for gateway in gateways {
-            let probe = try site.enrolledDevice(at: gateway)
-            ledger.noteAcknowledged(probe.keyID.base64, isExpendable: false)
-            probes.append(probe)
+            for probe in try site.enrolledDevices(at: gateway) {
+                ledger.noteAcknowledged(probe.keyID.base64, isExpendable: false)
+                probes.append((gateway, probe))
+            }
         }
         let crowd = startCrowd()
         do {
@@ -161,22 +163,20 @@ final class FaultRun {
         }
     }
 
-    /// A device of each gateway's own is served again, without a hand on anything.
+    /// The devices of each gateway's own are served again, without a hand on anything.
     private func recover(from fault: String) throws {
         let start = Date()
-        for (gateway, probe) in zip(gateways, probes) {
-            try serve(probe, by: gateway, after: fault)
-        }
+        for (gateway, probe) in probes { try serve(probe, by: gateway, after: fault) }
         ledger.noteRecovery(Date().timeIntervalSince(start), from: fault)
     }
 
     /// Signs again and again until a request on each kind of route passes.
     private func serve(
-        _ device: SimulatedDevice, by gateway: GatewayProcess, after fault: String
+        _ device: TestDevice, by gateway: GatewayProcess, after fault: String
     ) throws {
         let limit = Date(timeIntervalSinceNow: Self.recoverySeconds)
         var last = "nothing"
-        var routes = ["strict", "durable"]
+        var routes = ["strict", device.apple == nil ? "window" : "durable"]
         while let route = routes.first {
             guard Date() < limit else {
                 throw FaultSiteError("no service on \(route) after \(fault): \(last)")
@@ -191,11 +191,11 @@ final class FaultRun {
     }
 
     private func request(
-        _ device: SimulatedDevice, _ route: String, by gateway: GatewayProcess
+        _ device: TestDevice, _ route: String, by gateway: GatewayProcess
     ) throws -> String {
         let client = try gateway.connect()
         var challenge: String?
-        if route == "strict" {
+        if route != "durable" {
             let answer = try client.exchange("GET", "/assert/challenge")
             guard answer.status == 200 else { return "a challenge: \(answer.outcome)" }
             challenge = answer.bodyText
@@ -219,7 +219,7 @@ final class FaultRun {
         clients = (0..<Self.clientCount).map { index in
             FaultClient(
                 seed: FaultLength.seed &* 100 &+ UInt64(index), ports: ports, apple: site.apple,
-                ledger: ledger, allowed: allowed, clonedRoutes: clonedRoutes)
+                google: site.google, ledger: ledger, allowed: allowed, clonedRoutes: clonedRoutes)
         }
         let path = gateways[0].configurationPath
         var parts: [@Sendable () -> Void] = clients.map { client in { client.run() } }
@@ -335,7 +335,7 @@ final class FaultRun {
         }
     }
 
-    private func refuse(_ device: SimulatedDevice, by gateway: GatewayProcess) throws {
+    private func refuse(_ device: TestDevice, by gateway: GatewayProcess) throws {
         let call = try device.call("strict", at: gateway)
         let answer = try call.exchange(with: gateway)
         ledger.expect(
@@ -343,31 +343,40 @@ final class FaultRun {
     }
 
     /// What was answered with 200 reached the upstream; nothing else but signed requests did; and
-    /// no counter and no challenge of a key came twice.
+    /// no counter and no challenge of a key came twice. A phone's request has a challenge.
     private func compareUpstream() {
         var bodies: Set<String> = []
         var counters: Set<String> = []
         var challenges: Set<String> = []
+        var platforms: Set<String> = []
         for request in site.upstream.requests where !request.body.isEmpty {
             let body = request.message.bodyText
             ledger.expect(bodies.insert(body).inserted, "seen twice: \(body)")
-            guard let value = try? JSONValue.parse(body), let key = value["key"]?.stringValue,
-                case .integer(let counter)? = value["counter"]
-            else {
+            guard let value = try? JSONValue.parse(body), let key = value["key"]?.stringValue else {
                 ledger.expect(false, "nobody signed this: \(body)")
                 continue
             }
+            let counter = value["counter"]?.integerValue
+            let platform = counter == nil ? "android" : "apple"
+            platforms.insert(platform)
             ledger.expect(
-                request["X-Attest-Result"] == "verified" && request["X-Attest-Key"] == key,
+                request["X-Attest-Result"] == "verified" && request["X-Attest-Key"] == key
+                    && request["X-Attest-Platform"] == platform,
                 "not said to be verified: \(body)")
+            if let counter {
+                ledger.expect(
+                    counters.insert("\(key) \(counter)").inserted, "a counter came twice: \(body)")
+            }
+            let challenge = value["challenge"]?.stringValue
             ledger.expect(
-                counters.insert("\(key) \(counter)").inserted, "a counter came twice: \(body)")
-            if let challenge = value["challenge"]?.stringValue {
+                counter != nil || challenge != nil, "nothing stops its replay: \(body)")
+            if let challenge {
                 ledger.expect(
                     challenges.insert("\(key) \(challenge)").inserted,
                     "a challenge came twice: \(body)")
             }
         }
+        ledger.expect(platforms.count == 2, "only devices of \(platforms) were served")
         ledger.expect(ledger.accepted.isSubset(of: bodies), "200 without the upstream")
         ledger.expect(bodies.isSubset(of: ledger.signed), "what nobody has signed was passed on")
     }

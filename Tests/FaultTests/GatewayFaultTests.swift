@@ -64,7 +64,7 @@ extension FaultTests {
     struct Gateways {
         @Test("with counters of its own, killed, stopped and reloaded, its registry locked")
         func embedded() throws {
-            let site = try FaultSite()
+            let site = try FaultSite(admitsPhones: true)
             site.configuration.workers = 2
             let gateway = try site.start()
             var extended = site.configuration
@@ -84,7 +84,7 @@ extension FaultTests {
         @Test("two on one Redis, killed and stopped")
         func shared() throws {
             let redis = try RedisServer()
-            let site = try FaultSite(counters: impatient(redis.port))
+            let site = try FaultSite(counters: impatient(redis.port), admitsPhones: true)
             site.configuration.workers = 2
             let gateways = [try site.start(), try site.start()]
             try FaultRun("two gateways", site, gateways, keepsCounters: true).run([

@@ -14,7 +14,7 @@ extension FaultTests {
         init() throws {
             let redis = try RedisServer()
             let relays = try (0..<2).map { _ in try CuttingRelay(to: redis.port) }
-            let site = try FaultSite()
+            let site = try FaultSite(admitsPhones: true)
             site.configuration.workers = 2
             // In a long run what was spent is also forgotten in time.
             site.configuration.more.append("challenge: { ttl: 10s }")

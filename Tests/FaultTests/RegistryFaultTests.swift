@@ -44,7 +44,7 @@ extension FaultTests {
 
         @Test("killed, stopped, restarted and cut off while keys are enrolled and revoked")
         func registry() throws {
-            let site = try FaultSite(counters: impatient(redis.port))
+            let site = try FaultSite(counters: impatient(redis.port), admitsPhones: true)
             let gateways = try start(site)
             try FaultRun("PostgreSQL", site, gateways).run([
                 Fault("kill -9 of PostgreSQL") { run in

@@ -16,7 +16,8 @@ extension FaultTests {
             _ place: String, _ security: RedisSecurity
         ) throws -> (FaultSite, [GatewayProcess]) {
             let site = try FaultSite(
-                counters: "{ redis: { \(place), \(security.settings), \(Self.patience) } }")
+                counters: "{ redis: { \(place), \(security.settings), \(Self.patience) } }",
+                admitsPhones: true)
             site.configuration.workers = 2
             return (site, [try site.start(), try site.start()])
         }

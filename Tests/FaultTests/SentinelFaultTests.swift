@@ -60,7 +60,7 @@ extension FaultTests {
                 counters: """
                     { redis: { sentinel: { addresses: [\(addresses)], \
                     master: \(RedisSentinelSet.masterName) }, \(patience) } }
-                    """)
+                    """, admitsPhones: true)
             site.configuration.workers = 2
             let gateways = [try site.start(), try site.start()]
             try FaultRun("Sentinels", site, gateways).run([

@@ -68,7 +68,7 @@ extension FaultTests {
         @Test("one gateway on the old master, one on its promoted replica that lagged")
         func split() throws {
             try follow(servers[1], servers[0])
-            let site = try FaultSite()
+            let site = try FaultSite(admitsPhones: true)
             site.configuration.workers = 2
             let gateways = try names.map { name in
                 site.configuration.counters = impatient(name.port)

@@ -1,3 +1,4 @@
+public import AndroidAttestationTesting
 public import AppAttestTesting
 import Attestation
 import Bytes
@@ -5,17 +6,24 @@ import Crypto
 import Foundation
 import JSON
 
-/// What the tests of faults have around a gateway: an Apple of their own, an upstream that records
-/// everything, and one directory for all files.
+/// What the tests of faults have around a gateway: an Apple and a Google of their own, an upstream
+/// that records everything, and one directory for all files.
 public final class FaultSite {
     public let apple: SimulatedApple
+    public let google: SimulatedGoogle
     public let upstream: RecordingUpstream
     public let directory: ScratchDirectory
     /// One route for each kind of replay protection, and one without any.
     public var configuration: GatewayConfiguration
 
-    public init(counters: String = "embedded", upstream: RecordingUpstream? = nil) throws {
-        apple = try SimulatedApple(around: Int64(Date().timeIntervalSince1970))
+    /// `admitsPhones`: the operator has an app for Android, too, and each route takes both.
+    public init(
+        counters: String = "embedded", upstream: RecordingUpstream? = nil,
+        admitsPhones: Bool = false
+    ) throws {
+        let now = Int64(Date().timeIntervalSince1970)
+        apple = try SimulatedApple(around: now)
+        google = try SimulatedGoogle(around: now)
         self.upstream = try upstream ?? RecordingUpstream()
         directory = try ScratchDirectory()
         let root = try directory.write(try apple.root.pem(), to: "root.pem")
@@ -30,6 +38,9 @@ public final class FaultSite {
             ])
         configuration.counters = counters
         configuration.extraRootPaths = [root]
+        if admitsPhones {
+            configuration.admitPhones(root: try directory.write(google.rootPEM, to: "android.pem"))
+        }
     }
 
     public convenience init(redis: RedisServer) throws {
@@ -57,6 +68,19 @@ public final class FaultSite {
             throw FaultSiteError("enrolment: \(answer.startLine) \(answer.bodyText)")
         }
         return device
+    }
+
+    /// A device of each platform whose keys the gateway knows.
+    public func enrolledDevices(at gateway: GatewayProcess) throws -> [TestDevice] {
+        let phone = try SimulatedPhone.ofTests()
+        let answer = try gateway.exchange(
+            "POST", "/attest/verify",
+            body: phone.enrolmentBody(
+                challenge: gateway.challenge("/attest/challenge"), by: google))
+        guard answer.status == 200 else {
+            throw FaultSiteError("enrolment: \(answer.startLine) \(answer.bodyText)")
+        }
+        return [.apple(try enrolledDevice(at: gateway)), .android(phone)]
     }
 
     public func enrol(_ device: SimulatedDevice, at gateway: GatewayProcess) throws -> HTTPMessage {
@@ -145,18 +169,7 @@ public struct SignedCall: Sendable {
 extension SimulatedDevice {
     /// A signed request to one of the routes of a ``FaultSite``.
     public func call(_ route: String, challenge: String? = nil) throws -> SignedCall {
-        let target = "/\(route)/it"
-        let said = challenge.map { #""challenge":"\#($0)","# } ?? ""
-        let body = Array(
-            #"{"key":"\#(keyID.base64)","counter":\#(counter &+ 1),\#(said)"id":"\#(UUID())"}"#.utf8
-        )
-        let signed =
-            route == "body"
-            ? try sign(body: body)
-            : try sign(method: "POST", path: target, body: body, challenge: challenge)
-        return SignedCall(
-            method: "POST", target: target, fields: signed.headers.map { ($0.name, $0.value) },
-            body: body)
+        try TestDevice.apple(self).call(route, challenge: challenge)
     }
 
     /// A signed request with a fresh challenge of `gateway`.

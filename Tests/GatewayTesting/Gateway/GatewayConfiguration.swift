@@ -1,3 +1,5 @@
+public import Bytes
+import Crypto
 import Foundation
 
 /// A configuration file for a gateway under test: small defaults, and room for anything else.
@@ -32,6 +34,10 @@ public struct GatewayConfiguration: Sendable {
         ProcessInfo.processInfo.environment["GATEWAY_WORKERS"].flatMap { Int($0) } ?? 1
 
     public static let appID = "ABCDE12345.com.example.app"
+    /// The app on Android, and the digest of the certificate that signs it.
+    public static let package = "com.example.bank"
+    public static let signingDigest = SHA256.hash(
+        Array("the certificate that signs the app".utf8))
 
     /// Inside of each upstream's entry, by name.
     public var upstreams: [String: String] = [:]
@@ -82,6 +88,17 @@ public struct GatewayConfiguration: Sendable {
     ) -> String {
         (["127.0.0.1:\(port)", "check: { dialect: \(dialect), from: [\(from)] }"] + more)
             .joined(separator: "\n    ")
+    }
+
+    /// Adds the app on Android, and lets both apps use each route that there is. `root` is the path
+    /// of the root that its phones' chains end in.
+    public mutating func admitPhones(root: String) {
+        let digest = Hex.encode(Self.signingDigest.array)
+        apps.append("{ android: \(Self.package), signing_digests: [\(digest)] }")
+        androidRootPaths.append(root)
+        for index in routes.indices where !routes[index].attest.contains("mode: off") {
+            routes[index].attest += ", apps: any"
+        }
     }
 
     /// Has the listener take HTTP/2 in clear text, too.

@@ -1,11 +1,10 @@
 import AndroidAttestation
 import AndroidAttestationTesting
+import AppAttestTesting
 import Attestation
-import Bytes
 import Crypto
 import Foundation
 import GatewayTesting
-import JSON
 import KeyStore
 import Settings
 import Testing
@@ -14,8 +13,8 @@ import Testing
 
 /// A simulated Android phone and its connection to a gateway under test.
 final class PhoneClient {
-    static let package = "com.example.bank"
-    static let digest = SHA256.hash(Array("the certificate that signs the app".utf8))
+    static let package = GatewayConfiguration.package
+    static let digest = GatewayConfiguration.signingDigest
     /// Made once: its keys take longer than most tests.
     static let google = Result {
         try SimulatedGoogle(around: Int64(Date().timeIntervalSince1970))
@@ -27,9 +26,7 @@ final class PhoneClient {
     init(
         _ gateway: GatewayUnderTest, _ configure: (inout PhoneProfile) -> Void = { _ in }
     ) throws {
-        var profile = PhoneProfile(package: Self.package, signingDigest: Self.digest)
-        configure(&profile)
-        phone = try SimulatedPhone(profile)
+        phone = try .ofTests(configure)
         client = try gateway.client()
     }
 
@@ -58,46 +55,19 @@ final class PhoneClient {
     func enrol(
         challenge: String, fault: AndroidFault? = nil, platform: String? = "android"
     ) throws -> HTTPMessage {
-        let bytes = Array(challenge.utf8)
-        let attested = bytes.count > 128 ? SHA256.hash(bytes).array : bytes
-        let chain = try phone.attestation(
-            challenge: attested, by: Self.google.get(), at: Int64(Date().timeIntervalSince1970),
-            fault: fault)
-        var writer = JSONWriter()
-        writer.beginObject()
-        if let platform { writer.member("platform", string: platform) }
-        writer.member("key_id", string: phone.keyID.base64)
-        writer.beginArray("chain")
-        for certificate in chain { writer.element(string: Base64.encode(certificate)) }
-        writer.endArray()
-        writer.member("challenge", string: challenge)
-        writer.endObject()
-        return try client.exchange(
-            "POST", "/attest/verify", body: writer.finish().readable.array)
+        try client.exchange(
+            "POST", "/attest/verify",
+            body: phone.enrolmentBody(
+                challenge: challenge, by: Self.google.get(), fault: fault, platform: platform))
     }
 
     /// The fields of a request whose client data is in a header.
     func fields(
         _ method: String, _ path: String, body: [UInt8] = [], challenge: String? = nil
     ) throws -> [(String, String)] {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member(
-            "challenge",
-            string: try challenge ?? client.exchange("GET", "/assert/challenge").bodyText)
-        writer.member("method", string: method)
-        writer.member("path", string: path)
-        writer.member("bodySHA256", string: Base64.encode(SHA256.hash(body).array))
-        writer.endObject()
-        let clientData = writer.finish().readable.array
-        return [
-            ("X-App-Attest-Key-Id", phone.keyID.base64),
-            ("X-App-Attest-Client-Data", Base64.encode(clientData)),
-            (
-                "X-App-Attest-Assertion",
-                Base64.encode(try phone.sign(clientData: clientData))
-            ),
-        ]
+        let challenge = try challenge ?? client.exchange("GET", "/assert/challenge").bodyText
+        return try phone.sign(method: method, path: path, body: body, challenge: challenge)
+            .headers.map { ($0.name, $0.value) }
     }
 
     func request(_ method: String, _ path: String, body: [UInt8] = []) throws -> HTTPMessage {
