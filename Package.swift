@@ -304,8 +304,9 @@ let package = Package(
         tests(
             "SimulationTests",
             [
-                "Gateway", "GatewayTesting", "AppAttest", "Attestation", "AppAttestTesting",
-                "Bytes", "EventLoop",
+                "Gateway", "AndroidAttestation", "AndroidAttestationTesting", "GatewayTesting",
+                "AppAttest", "Attestation", "AppAttestTesting",
+                "Bytes", "Crypto", "EventLoop",
                 "KeyStore", "Policy", "Redis", "RedisKeyStore", "Settings", "Telemetry",
             ]),
         tests(

@@ -1,9 +1,11 @@
+import Attestation
+
 /// What was signed, accepted and forwarded in one simulation, and what must never be.
 struct Ledger {
-    /// One request with an assertion: who keeps it can send it again.
+    /// One signed request: who keeps it can send it again.
     struct Signed {
         let device: Int
-        let counter: UInt32
+        let uniqueness: Uniqueness
         let challenge: String
         /// With a signature that does not hold.
         let isForged: Bool
@@ -14,7 +16,8 @@ struct Ledger {
 
     private(set) var signed: [Signed] = []
     private(set) var violations: [String] = []
-    /// Counters that the store has accepted, by device, in any of its lives.
+    /// Counters, or marks of a phone's requests, that the store has accepted, by device, in any of
+    /// its lives.
     private var accepted: [Set<UInt32>]
     /// Devices whose revocation was acknowledged.
     private var revoked: [Bool]
@@ -35,9 +38,7 @@ struct Ledger {
         return signed.count - 1
     }
 
-    mutating func storeAccepted(device: Int, counter: UInt32) {
-        accepted[device].insert(counter)
-    }
+    mutating func storeAccepted(device: Int, mark: UInt32) { accepted[device].insert(mark) }
 
     mutating func revokedForGood(_ device: Int) { revoked[device] = true }
 
@@ -70,7 +71,17 @@ struct Ledger {
         }
     }
 
-    /// The gateway has answered a request with an assertion.
+    /// Nothing but an accepted counter may stand in a counter's way, and in a phone's nothing but
+    /// the same request.
+    private func mayBeReplay(_ request: Signed) -> Bool {
+        let accepted = accepted[request.device]
+        return switch request.uniqueness {
+        case .counter(let counter): accepted.contains { $0 >= counter }
+        case .challenge(let mark): accepted.contains(mark)
+        }
+    }
+
+    /// The gateway has answered a signed request.
     mutating func answered(_ index: Int, status: Int, code: String?) {
         let request = signed[index]
         switch code {
@@ -78,10 +89,7 @@ struct Ledger {
             violations.append("device \(request.device) is enrolled and was called unknown")
         case "assertion_replayed":
             replayRefusedCount += 1
-            // Nothing but an accepted counter may stand in a counter's way.
-            if seesStore, !request.isForged,
-                !accepted[request.device].contains(where: { $0 >= request.counter })
-            {
+            if seesStore, !request.isForged, !mayBeReplay(request) {
                 violations.append("request \(index) was called a replay, and none was accepted")
             }
         default: break
@@ -89,6 +97,11 @@ struct Ledger {
         if status == 200, request.forwardedCount == 0 {
             violations.append("request \(index) was answered without the upstream")
         }
+    }
+
+    /// How many requests of phones reached the upstream.
+    var forwardedPhoneCount: Int {
+        signed.count { $0.uniqueness.counter == nil && $0.forwardedCount > 0 }
     }
 
     mutating func violated(_ text: String) { violations.append(text) }

@@ -1,6 +1,10 @@
+import AndroidAttestation
+import AndroidAttestationTesting
 import AppAttest
+import AppAttestTesting
 import Attestation
 import Bytes
+import Crypto
 import EventLoop
 import Foundation
 import GatewayTesting
@@ -56,7 +60,12 @@ final class SimulatedGateway {
         var settings = Settings()
         settings.log.access = .off
         settings.log.events = .off
-        settings.apps = [AppIdentity(id: Self.appID, environments: [.production])]
+        settings.apps = [
+            AppIdentity(id: Self.appID, environments: [.production]),
+            AppIdentity(
+                android: GatewayConfiguration.package, environments: [.production],
+                demands: AndroidDemands(signingDigests: [GatewayConfiguration.signingDigest])),
+        ]
         settings.upstreams = [
             UpstreamSettings(name: "api", servers: [.unix(path: upstreamPath)])
         ]
@@ -233,5 +242,30 @@ extension Substring {
         while text.first == " " { text.removeFirst() }
         while text.last == " " { text.removeLast() }
         return text
+    }
+}
+
+extension TestDevice {
+    /// A device of ``SimulatedGateway``'s apps: Apple's if `number` is even, or else a phone.
+    /// `key`: nil for a new one.
+    static func numbered(_ number: Int, key: P256PrivateKey? = nil) throws -> TestDevice {
+        number.isMultiple(of: 2)
+            ? .apple(try SimulatedDevice(appID: SimulatedGateway.appID, key: key))
+            : .android(try .ofTests(key: key))
+    }
+
+    /// The record of the device's key.
+    var record: KeyRecord {
+        switch self {
+        case .apple(let device):
+            KeyRecord(
+                keyID: device.keyID, publicKey: device.publicKey, appID: device.appID,
+                environment: .production, enrolledAt: 1)
+        case .android(let phone):
+            KeyRecord(
+                keyID: phone.keyID, publicKey: phone.publicKey,
+                appID: GatewayConfiguration.package, environment: .production, enrolledAt: 1,
+                platform: .android, securityLevel: .tee)
+        }
     }
 }

@@ -22,11 +22,13 @@ struct SimulationTests {
     func neverTwice(kind: StoreKind, share: Int) throws {
         let seeds = seeds.filter { $0 % UInt64(shareCount) == UInt64(share) }
         var forwardedCount = 0
+        var phoneCount = 0
         var refusedCount = 0
         for seed in seeds {
             let world = try World(seed: seed, kind)
             try world.run(stepCount: Self.stepCount)
             forwardedCount += world.ledger.forwardedCount
+            phoneCount += world.ledger.forwardedPhoneCount
             refusedCount += world.ledger.replayRefusedCount
             guard world.ledger.violations.isEmpty else {
                 let trace = world.trace.suffix(60).joined(separator: "\n")
@@ -36,6 +38,7 @@ struct SimulationTests {
         }
         // A simulation in which nothing happens shows nothing.
         #expect(forwardedCount >= 6 * seeds.count)
+        #expect(phoneCount >= 2 * seeds.count)
         #expect(refusedCount >= 2 * seeds.count)
     }
 

@@ -37,6 +37,8 @@ final class StoreProcess {
         case incarnation
         /// The script looks in one step and writes in another.
         case atomicity
+        /// The script keeps nothing of a key that does not count.
+        case phoneMarks
     }
 
     /// The names of its process and its replication history.
@@ -113,7 +115,9 @@ final class StoreProcess {
         let device: String
         let spent: String
         let incarnation: String
+        /// The counter, or the mark of a key that does not count.
         let counter: UInt32
+        /// 0 of a key that does not count.
         let windowSize: Int
         let floor: UInt32
         let expiresAt: Int64
@@ -125,7 +129,7 @@ final class StoreProcess {
     struct Finding {
         let code: Int
         /// Nil where nothing is to be written.
-        let change: (StoreData.Device, StoreData.Spent)?
+        let change: (StoreData.Device?, StoreData.Spent)?
     }
 
     static let accepted = 11
@@ -144,6 +148,11 @@ final class StoreProcess {
             return refused(spent.counter == call.counter ? 16 : 12)
         }
         if call.expiresAt <= now { return refused(20) }
+        let spent = StoreData.Spent(
+            counter: call.counter, endsAt: call.expiresAt + call.graceMilliseconds)
+        if call.windowSize == 0 {
+            return isMaster ? Finding(code: Self.accepted, change: (nil, spent)) : nil
+        }
         if call.counter <= call.floor { return refused(18) }
         var device =
             data.devices[call.device] ?? StoreData.Device(highest: call.floor, base: call.floor)
@@ -159,15 +168,14 @@ final class StoreProcess {
         guard isMaster else { return nil }
         device.highest = max(device.highest, call.counter)
         device.accepted.insert(call.counter)
-        let spent = StoreData.Spent(
-            counter: call.counter, endsAt: call.expiresAt + call.graceMilliseconds)
         return Finding(code: Self.accepted, change: (device, spent))
     }
 
     /// The second half.
     func write(_ finding: Finding, of call: Call) {
         guard let (device, spent) = finding.change else { return }
-        data.devices[call.device] = device
+        if device == nil, lack == .phoneMarks { return }
+        if let device { data.devices[call.device] = device }
         data.spent[call.spent] = spent
     }
 

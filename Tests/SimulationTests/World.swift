@@ -1,6 +1,7 @@
 import AppAttestTesting
 import Attestation
 import Bytes
+import Crypto
 import EventLoop
 import Foundation
 import GatewayTesting
@@ -15,6 +16,8 @@ enum Canary: CaseIterable {
     case noIncarnation
     case readThenWrite
     case checkBeforeSignature
+    /// The store forgets which challenges phones have spent.
+    case noPhoneMarks
     /// Embedded counters go on from the last clean stop, whatever happened since.
     case oldSnapshot
 }
@@ -42,7 +45,9 @@ final class World {
         var received: [UInt8] = []
     }
 
-    private static let deviceCount = 3
+    /// The first two, one of each platform, are never revoked.
+    private static let deviceCount = 4
+    private static let expendableDevices = 2..<deviceCount
 
     var random: SeededNumbers
     private let kind: StoreKind
@@ -63,7 +68,7 @@ final class World {
     /// What the last clean stop of embedded counters has kept.
     private var snapshot: EmbeddedSnapshot?
 
-    private let devices: [SimulatedDevice]
+    private let devices: [TestDevice]
     /// The challenge that each device would sign next.
     private var challenges: [String?]
     private var requests: [[UInt8]] = []
@@ -78,20 +83,14 @@ final class World {
         self.canary = canary
         scratch = try ScratchDirectory()
         ledger = Ledger(deviceCount: Self.deviceCount, seesStore: kind == .redis)
-        devices = try (0..<Self.deviceCount).map { _ in
-            try SimulatedDevice(appID: SimulatedGateway.appID)
-        }
+        devices = try (0..<Self.deviceCount).map { try .numbered($0) }
         challenges = Array(repeating: nil, count: Self.deviceCount)
-        for device in devices {
-            registry.insert(
-                KeyRecord(
-                    keyID: device.keyID, publicKey: device.publicKey, appID: device.appID,
-                    environment: .production, enrolledAt: 1))
-        }
+        for device in devices { registry.insert(device.record) }
         let lack: StoreProcess.Lack =
             switch canary {
             case .noIncarnation: .incarnation
             case .readThenWrite: .atomicity
+            case .noPhoneMarks: .phoneMarks
             case .nothing, .checkBeforeSignature, .oldSnapshot: .nothing
             }
         servers = [
@@ -198,21 +197,31 @@ final class World {
     }
 
     private func sign(
-        _ index: Int, _ challenge: String, fault: AssertionFault? = nil
+        _ index: Int, _ challenge: String, isForged: Bool = false
     ) throws -> Int {
         let device = devices[index]
         let isWindowed = random.isOne(in: 2)
         let path = isWindowed ? SimulatedGateway.windowPath : SimulatedGateway.strictPath
         let body = String(ledger.signed.count)
         let signed = try device.sign(
-            method: "POST", path: path, body: Array(body.utf8), challenge: challenge, fault: fault)
+            method: "POST", path: path, body: Array(body.utf8), challenge: challenge,
+            isForged: isForged)
         var text = "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: \(body.utf8.count)\r\n"
         for header in signed.headers { text += "\(header.name): \(header.value)\r\n" }
         requests.append(Array((text + "\r\n" + body).utf8))
         return ledger.add(
             Ledger.Signed(
-                device: index, counter: device.counter, challenge: challenge,
-                isForged: fault != nil))
+                device: index, uniqueness: Self.uniqueness(of: signed, by: device),
+                challenge: challenge, isForged: isForged))
+    }
+
+    /// What the gateway should find that makes the request unrepeatable.
+    private static func uniqueness(
+        of request: SignedRequest, by device: TestDevice
+    ) -> Uniqueness {
+        if let apple = device.apple { return .counter(apple.counter) }
+        let digest = SHA256.hash(request.clientData)
+        return .challenge(mark: UInt32(truncatingIfNeeded: digest.word0))
     }
 
     private func replay() throws {
@@ -226,11 +235,14 @@ final class World {
     private func forge() throws {
         let index = random.below(devices.count)
         guard let challenge = challenges[index] else { return }
-        let real = devices[index].counter
-        devices[index].counter = real &+ 1_000_000
-        defer { devices[index].counter = real }
-        let forged = try sign(index, challenge, fault: .otherKey)
-        if canary == .checkBeforeSignature { spendUnverified(index, real &+ 1_000_001) }
+        let apple = devices[index].apple
+        let real = apple?.counter ?? 0
+        apple?.counter = real &+ 1_000_000
+        defer { apple?.counter = real }
+        let forged = try sign(index, challenge, isForged: true)
+        if canary == .checkBeforeSignature, apple != nil {
+            spendUnverified(index, real &+ 1_000_001)
+        }
         try send(forged, to: random.below(gateways.count))
     }
 
@@ -324,8 +336,10 @@ final class World {
                     call.device.contains(Base64.encodeURL($0.keyID.digest.array))
                 })
             else { return }
-            ledger.storeAccepted(device: device, counter: call.counter)
-            trace.append("accepted \(device) \(call.counter)")
+            ledger.storeAccepted(device: device, mark: call.counter)
+            // A phone's mark is not the same in the seed's next run.
+            let counter = devices[device].apple.map { _ in " \(call.counter)" } ?? ""
+            trace.append("accepted \(device)\(counter)")
         }
     }
 
@@ -434,8 +448,8 @@ final class World {
     }
 
     private func revoke() throws {
-        // One is left for the end.
-        let device = 1 + random.below(devices.count - 1)
+        let device =
+            Self.expendableDevices.lowerBound + random.below(Self.expendableDevices.count)
         trace.append("revoke \(device)")
         registry.revoke(devices[device].keyID)
         let layout = RedisKeyLayout(prefix: "sallyport:")
