@@ -1,9 +1,10 @@
 """What the gateway decides about a request, said once more in plain Python.
 
 Written beside docs/request-path.md, which has the words for it. Modelled are keys and their
-revocation, challenges, counters in a window, floors that outlive the process, the incarnation of
-the counter store, session tokens, observing routes, rollouts, and stores that do not answer: with
-one gateway that has its counters inside, or with several that share a Redis (decision_stores.py).
+revocation, challenges, counters in a window, phones that do not count, floors that outlive the
+process, the incarnation of the counter store, session tokens, observing routes, rollouts, and
+stores that do not answer: with one gateway that has its counters inside, or with several that
+share a Redis (decision_stores.py).
 
     python3 decision_model.py PATH...   # transcripts of `DecisionHistory`, or folders of them
 
@@ -14,7 +15,7 @@ import json
 import os
 import sys
 
-from decision_stores import Challenge, Data, Embedded, Refused, Server, Shared, too_low
+from decision_stores import Challenge, Data, Embedded, Refused, Server, Shared, Use, too_low
 
 WORD = (1 << 64) - 1
 # For how long a gateway remembers that the registry does not know a key.
@@ -410,7 +411,7 @@ class Model:
     # An assertion.
 
     def judge_assertion(self, gateway, route, event):
-        key, counter = event["key"], event["counter"]
+        key, counter = event["key"], event.get("counter")
         challenge = self.challenge_of(route, event)
         if challenge is not None:
             self.check_challenge(gateway, challenge, key)
@@ -419,15 +420,22 @@ class Model:
             raise Refused("body_mismatch" if is_body else "request_mismatch",
                           event["mismatch"] + "_mismatch")
         record_floor = self.find_key(gateway, key)
+        if event.get("fault") == "platform":
+            # A signature begins with 0x30, which is a whole number in CBOR.
+            raise Refused("assertion_malformed", "the signature is not an ECDSA one in DER"
+                          if counter is None else "CBOR: trailing bytes at byte 1")
         if event.get("fault") == "signature":
             raise Refused("assertion_invalid", "signature_invalid")
         if event.get("fault") == "app":
             raise Refused("assertion_invalid", "app_mismatch")
+        # A challenge is all that stops the replay of a phone's request.
+        if counter is None and not route.challenge:
+            raise Refused("challenge_required")
         if event["route"] == EXCHANGE and not TOKEN_ROUTES.issuperset(event.get("audience", ())):
             raise Refused("bad_request", "token_routes")
         if challenge is not None:
             self.spend(gateway, route, event, challenge, record_floor)
-        if route.durable:
+        if route.durable and counter is not None:
             self.advance_registry(gateway, key, counter, challenge is not None)
 
     def challenge_of(self, route, event):
@@ -477,19 +485,20 @@ class Model:
 
     def spend(self, gateway, route, event, challenge, record_floor):
         """Accepts the counter and spends the challenge, or neither."""
-        key, counter = event["key"], event["counter"]
+        key, counter = event["key"], event.get("counter")
         settled, strict = gateway.floor(key, record_floor)
-        if route.window == 1 and counter <= strict:
+        if counter is not None and route.window == 1 and counter <= strict:
             raise too_low()
+        use = Use(key, challenge, counter, event.get("mark", counter), route.window, settled)
         try:
-            gateway.store.advance(key, counter, route.window, challenge, settled, self.now,
-                                  event.get("cut"))
+            gateway.store.advance(use, self.now, event.get("cut"))
         except Refused as refused:
             # The counter store knew more than the record.
             if refused.reason == "key_revoked":
                 gateway.records.pop(key)
             raise
-        gateway.note(key, counter)
+        if counter is not None:
+            gateway.note(key, counter)
 
     def advance_registry(self, gateway, key, counter, was_heard):
         """The registry accepts only counters above the highest it has."""

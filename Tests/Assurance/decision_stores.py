@@ -26,6 +26,22 @@ class Challenge:
         self.ends_at = ends_at
 
 
+class Use:
+    """What a request asks of a counter store: to accept its counter and spend its challenge, or
+    neither."""
+
+    def __init__(self, key, challenge, counter, mark, window, floor):
+        self.key = key
+        self.challenge = challenge
+        # None for the key of a phone, which does not count.
+        self.counter = counter
+        # What tells requests with one challenge apart: the counter, if there is one.
+        self.mark = mark
+        self.window = window
+        # Up to where counters are refused.
+        self.floor = floor
+
+
 class Counters:
     """What a counter store knows of a key.
 
@@ -59,10 +75,10 @@ def too_low():
     return Refused("assertion_replayed", "counter_too_low")
 
 
-def check_unspent(spent_with, counter):
-    """`spent_with`: the counter that the challenge was spent with, or None."""
+def check_unspent(spent_with, mark):
+    """`spent_with`: the mark that the challenge was spent with, or None."""
     if spent_with is not None:
-        if spent_with == counter:
+        if spent_with == mark:
             raise Refused("assertion_replayed")
         raise Refused("challenge_expired", "spent")
 
@@ -77,7 +93,7 @@ class Embedded:
         self.retention = retention
         self.incarnation = 0
         self.counters = {}
-        # Challenges that a key has spent, with the counter that it spent each with.
+        # Challenges that a key has spent, with the mark that it spent each with.
         self.spent = {}
 
     def moment(self, now):
@@ -101,11 +117,16 @@ class Embedded:
         self.incarnation += 1
         self.counters = {}
 
-    def advance(self, key, counter, window, challenge, floor, now, _):
+    def advance(self, use, now, _):
         """Accepts the counter and spends the challenge, or neither."""
-        check_unspent(self.spent.get((key, challenge.number)), counter)
-        known = self.counters.get(key)
-        if counter <= floor:
+        check_unspent(self.spent.get((use.key, use.challenge.number)), use.mark)
+        if use.counter is not None:
+            self.count(use, now)
+        self.spent[use.key, use.challenge.number] = use.mark
+
+    def count(self, use, now):
+        known, counter = self.counters.get(use.key), use.counter
+        if counter <= use.floor:
             raise too_low()
         if known is not None:
             if counter <= known.floor:
@@ -115,12 +136,11 @@ class Embedded:
                     raise too_low()
                 if counter in known.accepted:
                     raise Refused("assertion_replayed", "counter_conflict")
-                if known.highest - counter >= window:
+                if known.highest - counter >= use.window:
                     raise too_low()
-        known = self.counters.setdefault(key, Counters(floor))
-        known.floor = max(known.floor, floor)
+        known = self.counters.setdefault(use.key, Counters(use.floor))
+        known.floor = max(known.floor, use.floor)
         known.accept(counter, now + self.retention)
-        self.spent[key, challenge.number] = counter
 
 
 # How far the server's clock may go back unnoticed, and for how long nobody need look at it.
@@ -297,7 +317,7 @@ class Shared:
             return True
         return record.noted >= seen.noted and clock >= seen.clock + now - seen.at - STEP
 
-    def advance(self, key, counter, window, challenge, floor, now, cut):
+    def advance(self, use, now, cut):
         """Accepts the counter and spends the challenge, or neither. `cut`: where the connection
         ends, "command" before the server has it, "answer" after it has run."""
         if not self.is_connected:
@@ -307,7 +327,7 @@ class Shared:
             self.look_due = now + LOOK_INTERVAL
         if cut != "command":
             try:
-                self.run(key, counter, window, challenge, floor, now, is_look_due)
+                self.run(use, now, is_look_due)
             except Refused as refused:
                 if not cut:
                     if refused.detail == "incarnation":
@@ -319,48 +339,54 @@ class Shared:
             self.is_connected = False
             raise Refused("store_unavailable", "counters_unknown")
 
-    def run(self, key, counter, window, challenge, floor, now, is_look_due):
+    def run(self, use, now, is_look_due):
         """The script of one call, in the server."""
         server, data = self.server, self.server.data
         clock = server.clock(now)
-        if key in data.revoked:
+        if use.key in data.revoked:
             raise Refused("key_revoked")
-        known = data.devices.get(key)
+        known = data.devices.get(use.key)
         if known is not None and clock > known.kept_until:
             known = None
-            data.damaged.discard(key)
+            data.damaged.discard(use.key)
         record = data.record
-        if record is None or record.incarnation != challenge.incarnation:
+        if record is None or record.incarnation != use.challenge.incarnation:
             raise Refused("challenge_expired", "incarnation")
         lives = server.lives(clock) and record.noted >= self.look.noted
+        # Of a phone there are only marks of challenges, which may have been thrown away.
         if lives and (is_look_due or known is None):
             lives = server.is_whole()
         if not lives:
             data.record = None
             raise Refused("challenge_expired", "incarnation")
-        spent_with, until = data.spent.get((key, challenge.number), (None, 0))
-        check_unspent(spent_with if clock <= until else None, counter)
-        if challenge.ends_at <= clock:
+        spent_with, until = data.spent.get((use.key, use.challenge.number), (None, 0))
+        check_unspent(spent_with if clock <= until else None, use.mark)
+        if use.challenge.ends_at <= clock:
             raise Refused("challenge_expired", "age")
-        spent_until = challenge.ends_at + GRACE
-        kept_until = max(spent_until, clock + KEPT)
-        if counter <= floor:
+        spent_until = use.challenge.ends_at + GRACE
+        if use.counter is not None:
+            self.count(use, known, max(spent_until, clock + KEPT))
+        data.spent[use.key, use.challenge.number] = use.mark, spent_until
+
+    def count(self, use, known, kept_until):
+        """What the script does with a counter. `known`: what is there of the key."""
+        data, counter = self.server.data, use.counter
+        if counter <= use.floor:
             raise too_low()
-        if known is not None and key in data.damaged:
+        if known is not None and use.key in data.damaged:
             # Nobody knows what was used: all of it, up to this one.
-            data.damaged.remove(key)
-            data.devices[key] = Counters(counter)
-            data.devices[key].kept_until = kept_until
+            data.damaged.remove(use.key)
+            data.devices[use.key] = Counters(counter)
+            data.devices[use.key].kept_until = kept_until
             raise Refused("store_unavailable", "counter_state")
-        if known is None or known.highest < floor:
-            known = Counters(floor)
+        if known is None or known.highest < use.floor:
+            known = Counters(use.floor)
         if counter <= known.highest:
             if known.highest - counter >= RING:
                 raise too_low()
             if counter <= known.floor or counter in known.accepted:
                 raise Refused("assertion_replayed", "counter_conflict")
-            if known.highest - counter >= window:
+            if known.highest - counter >= use.window:
                 raise too_low()
         known.accept(counter, kept_until)
-        data.devices[key] = known
-        data.spent[key, challenge.number] = counter, spent_until
+        data.devices[use.key] = known

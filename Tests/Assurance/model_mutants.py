@@ -4,7 +4,8 @@
 
 A comparison that can be turned without a difference is one that no history reaches, so that the
 same fault in the gateway would not be found. Exits with 1 if there are more than COUNT (0) that are
-not named here: a few hundred histories reach all.
+not named here: a few hundred histories reach all. Where the model asks whether there is a counter,
+a further mutant takes every key for one that counts, which only the requests of phones show.
 """
 
 import argparse
@@ -20,6 +21,8 @@ NEGATED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, a
            ast.IsNot: ast.Is}
 # Off by one.
 SHIFTED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+# Whether there is a counter, as if every key counted.
+COUNTING = {ast.Is: False, ast.IsNot: True}
 
 # Why a turned comparison decides the same; by the mutant's own text.
 EQUIVALENT = {
@@ -44,9 +47,15 @@ class Turn(ast.NodeTransformer):
         self.generic_visit(node)
         self.count += 1
         if self.count == self.target and type(node.ops[0]) in self.operator:
-            node.ops[0] = self.operator[type(node.ops[0])]()
-            self.text = ast.unparse(node)
             self.line = node.lineno
+            new = self.operator[type(node.ops[0])]
+            if isinstance(new, bool):
+                if ast.unparse(node.left).endswith("counter"):
+                    self.text = f"{ast.unparse(node)}, for every key"
+                    return ast.Constant(new)
+                return node
+            node.ops[0] = new()
+            self.text = ast.unparse(node)
         return node
 
 
@@ -68,7 +77,7 @@ def mutants():
     counts = {name: sum(isinstance(node, ast.Compare) for node in ast.walk(tree))
               for name, tree in trees()}
     for mutated, count in counts.items():
-        for operator in (NEGATED, SHIFTED):
+        for operator in (NEGATED, SHIFTED, COUNTING):
             for target in range(count):
                 turn = Turn(target, operator)
                 module = {"__name__": "mutant"}

@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 
-from decision_stores import Challenge, Data, Embedded, Refused, Server, Shared
+from decision_stores import Challenge, Data, Embedded, Refused, Server, Shared, Use
 
 MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/proof/models")
 STEPS = 1_500
@@ -22,6 +22,12 @@ STEPS = 1_500
 LIFE, LATE = 10_000, 20_000
 # The widest window, and no route's.
 WINDOW = 1_024
+
+
+def use(assertion, challenge):
+    """What an assertion with this number asks of a store. Counters begin at 1."""
+    counter = int(assertion) + 1
+    return Use(0, challenge, counter, counter, WINDOW, 0)
 
 
 class Redis:
@@ -50,8 +56,7 @@ class Redis:
 
     def call(self, assertion, number, outcome):
         try:
-            self.gateway.run(0, int(assertion) + 1, WINDOW, self.challenges[number], 0, self.now,
-                             True)
+            self.gateway.run(use(assertion, self.challenges[number]), self.now, True)
             return outcome == "accepted"
         except Refused:
             return outcome == "refused"
@@ -116,7 +121,7 @@ class Inside:
             # As the gateway compares before it asks.
             if challenge.incarnation != self.store.incarnation + 1:
                 raise Refused("challenge_expired", "incarnation")
-            self.store.advance(0, int(assertion) + 1, WINDOW, challenge, 0, self.now, None)
+            self.store.advance(use(assertion, challenge), self.now, None)
             return outcome == "accepted"
         except Refused:
             return outcome == "refused"

@@ -2,6 +2,7 @@ import AppAttestTesting
 import Attestation
 import Bytes
 import Foundation
+import GatewayTesting
 import GatewayTokens
 import Policy
 import Settings
@@ -19,22 +20,26 @@ extension DecisionHistory {
         var event: Event = ["event": "request", "route": name, "key": index]
         let challenge = try chooseChallenge(
             isOptional: route?.attest.challenge == .off, of: index, &event)
-        let device = devices[index]
-        let counter = chooseCounter(of: device)
-        event["counter"] = Int(counter)
-        let fault = random.isOne(in: 16) ? AssertionFault.otherKey : nil
-        let isOfOtherApp = fault == nil && random.isOne(in: 40)
+        let fault = chooseFault(of: devices[index], &event)
+        // As its own platform signs with its key, or as the other one does.
+        let device = fault == .platform ? twins[index] : devices[index]
+        if let apple = devices[index].apple {
+            let counter = chooseCounter(of: apple)
+            event["counter"] = Int(counter)
+            apple.counter = counter &- 1
+        }
         let mismatch = random.isOne(in: 16) ? ["method", "path", "body"][random.below(3)] : ""
-        if fault != nil { event["fault"] = "signature" }
-        if isOfOtherApp { event["fault"] = "app" }
         if !mismatch.isEmpty { event["mismatch"] = mismatch }
         let body = try route == nil ? chooseAudience(&event) : String(sent.count)
-        device.counter = counter &- 1
-        let signed = try device.sign(
-            method: mismatch == "method" ? "PUT" : "POST",
+        let signed = try sign(
+            device, fault, method: mismatch == "method" ? "PUT" : "POST",
             path: mismatch == "path" ? "/other" : "/" + name,
-            body: Array((mismatch == "body" ? body + "x" : body).utf8), challenge: challenge,
-            fault: isOfOtherApp ? .otherApp : fault)
+            body: Array((mismatch == "body" ? body + "x" : body).utf8), challenge: challenge)
+        if devices[index].apple == nil {
+            let mark = phoneMarks[signed.clientData] ?? phoneMarks.count
+            phoneMarks[signed.clientData] = mark
+            event["mark"] = mark
+        }
         var fields = signed.headers.map { ($0.name, $0.value) }
         fields += chooseBoundField(&event)
         // An assertion comes first, where the route takes both.
@@ -42,6 +47,39 @@ extension DecisionHistory {
         let bytes = Self.request(to: name, fields, body)
         sent.append((event, bytes))
         try send(event, bytes, to: anyGateway)
+    }
+
+    /// The only fault of what was signed.
+    private enum Fault: String {
+        case signature
+        case app
+        case platform
+    }
+
+    private func chooseFault(of device: TestDevice, _ event: inout Event) -> Fault? {
+        let fault: Fault? =
+            switch random.below(80) {
+            case 0..<5: .signature
+            case 5, 6: .platform
+            // A phone's signature does not name its app.
+            case 7, 8: device.apple == nil ? nil : .app
+            default: nil
+            }
+        if let fault { event["fault"] = fault.rawValue }
+        return fault
+    }
+
+    private func sign(
+        _ device: TestDevice, _ fault: Fault?, method: String, path: String, body: [UInt8],
+        challenge: String?
+    ) throws -> SignedRequest {
+        if case .apple(let apple) = device, fault == .app {
+            return try apple.sign(
+                method: method, path: path, body: body, challenge: challenge, fault: .otherApp)
+        }
+        return try device.sign(
+            method: method, path: path, body: body, challenge: challenge,
+            isForged: fault == .signature)
     }
 
     /// Hardly ever one on which an assertion is no proof.

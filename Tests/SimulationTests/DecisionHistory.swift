@@ -1,6 +1,7 @@
 import AppAttestTesting
 import Attestation
 import Bytes
+import Crypto
 import EventLoop
 import Foundation
 import GatewayTesting
@@ -53,8 +54,10 @@ final class DecisionHistory {
         now: MonotonicInstant(nanoseconds: 1_000_000_000), wallMilliseconds: startMilliseconds)
     /// How far the time of day of Redis is ahead of this process's.
     var redisAhead: Int64 = 0
-    /// The last one is never enrolled until an event says so.
-    let devices: [SimulatedDevice]
+    /// Each has a key. The last one is never enrolled until an event says so.
+    let devices: [TestDevice]
+    /// The same keys as the other platform would sign with them.
+    let twins: [TestDevice]
     private let sealer: ChallengeSealer
     let redis: RelayedRedis?
     var dumps: [[UInt8]] = []
@@ -69,6 +72,8 @@ final class DecisionHistory {
     /// By the time of day.
     private var lastTokenSecond: Int64?
     var highestSigned: [KeyID: UInt32] = [:]
+    /// The client data that phones have signed, by which their requests are told apart.
+    var phoneMarks: [[UInt8]: Int] = [:]
     /// Signed requests, which anybody may send again.
     var sent: [(event: Event, bytes: [UInt8])] = []
     /// How many steps come to one that disturbs Redis.
@@ -85,9 +90,11 @@ final class DecisionHistory {
         random = SeededNumbers(seed: seed)
         scratch = try ScratchDirectory()
         memory = try ScratchDirectory(inMemory: true)
-        devices = try (0...Self.enrolledCount).map { _ in
-            try SimulatedDevice(appID: SimulatedGateway.appID)
-        }
+        let keys = try (0...Self.enrolledCount).map { _ in try P256PrivateKey.generate() }
+        // The second is a phone, and of every second history the last.
+        let numbers = keys.indices.map { $0 == Self.enrolledCount ? Int(seed % 2) : $0 % 2 }
+        devices = try zip(numbers, keys).map { try .numbered($0, key: $1) }
+        twins = try zip(numbers, keys).map { try .numbered($0 + 1, key: $1) }
         sealer = try #require(ChallengeSealer(keys: [Self.challengeKey]))
         redis = try redisClock.map { try RelayedRedis($0, at: DecisionHistory.startMilliseconds) }
         isBound = random.isOne(in: 2)
@@ -96,7 +103,7 @@ final class DecisionHistory {
         keepsFloors = redis == nil || !isBesideDatabase
         signatures = seed.isMultiple(of: 2) ? SimulatedGateway.batching : .off
         seats = Array(repeating: Seat(), count: redis == nil ? 1 : 2)
-        for device in devices.dropLast() { enrol(device) }
+        for device in devices.dropLast() { registry.insert(device.record) }
         events.append([
             "event": "setup", "seed": Int(seed), "counters": redis == nil ? "embedded" : "redis",
             "gateways": seats.count, "keeps_floors": keepsFloors, "bound": isBound,
@@ -179,13 +186,6 @@ final class DecisionHistory {
     }
 
     var milliseconds: Int64 { Int64(clock.now.nanoseconds / 1_000_000) }
-
-    private func enrol(_ device: SimulatedDevice) {
-        registry.insert(
-            KeyRecord(
-                keyID: device.keyID, publicKey: device.publicKey, appID: device.appID,
-                environment: .production, enrolledAt: 1))
-    }
 
     private func gateway(_ index: Int) throws -> SimulatedGateway {
         try #require(seats[index].gateway)
@@ -434,7 +434,7 @@ final class DecisionHistory {
     private func enrolLast() throws {
         let device = devices[Self.enrolledCount]
         guard registry.record(of: device.keyID) == nil else { return }
-        enrol(device)
+        registry.insert(device.record)
         registry.set(.active, of: device.keyID)
         for seat in seats.indices { try settle(seat) }
         events.append(["event": "enrol", "key": Self.enrolledCount])
