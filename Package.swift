@@ -312,8 +312,8 @@ let package = Package(
         tests(
             "RequestPathTests",
             [
-                "GatewayTesting", "AppAttest", "Attestation", "AppAttestTesting", "Bytes", "Crypto",
-                "JSON",
+                "GatewayTesting", "AndroidAttestationTesting", "AppAttest", "Attestation",
+                "AppAttestTesting", "Bytes", "Crypto", "JSON",
                 "Protobuf", "SQLite", "TLS",
             ], excluding: ["otlp_check.py"]),
         tests(

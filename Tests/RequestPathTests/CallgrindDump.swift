@@ -75,6 +75,9 @@ struct CallgrindDump {
     /// Calls of functions whose name has this prefix.
     func callCount(_ prefix: String) -> Int { called(prefix).map(\.count).reduce(0, +) }
 
+    /// Calls of the function of this name, without what is nested in it.
+    func callCount(named name: String) -> Int { calls[name[...]]?.count ?? 0 }
+
     /// Instructions in calls of functions whose name has this prefix, what they call included.
     func instructions(in prefix: String) -> Int {
         called(prefix).map(\.instructions).reduce(0, +)

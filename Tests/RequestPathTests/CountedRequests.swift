@@ -1,8 +1,10 @@
+import AndroidAttestationTesting
 import AppAttestTesting
 import Foundation
 import GatewayTesting
 
-/// Requests of one device on a warm connection to a gateway under callgrind, each counted.
+/// Requests of one device of each platform on a warm connection to a gateway under callgrind, each
+/// counted.
 final class CountedRequests {
     /// What a request proves, and with what.
     enum Proof: String, CaseIterable {
@@ -13,20 +15,26 @@ final class CountedRequests {
     private let counted: CountedGateway
     private let client: RawClient
     private let device: SimulatedDevice
+    /// Nil if the gateway has no app for Android.
+    private var phone: SimulatedPhone?
     private var token = ""
     private var http2: (client: HTTP2Client, nextStream: UInt32)?
 
     /// `configure` adds to the gateway's configuration.
     init(
-        counters: String = "embedded", _ configure: (FaultSite) -> Void = { _ in }
+        counters: String = "embedded", admitsPhones: Bool = false,
+        _ configure: (FaultSite) -> Void = { _ in }
     ) throws {
         // The upstream says how long it keeps connections. Without that, what cannot be repeated
         // takes a new one whenever the machine was so busy that a second has passed.
         site = try FaultSite(
             counters: counters,
-            upstream: RecordingUpstream { _ in .response(fields: [("Keep-Alive", "timeout=60")]) })
+            upstream: RecordingUpstream { _ in .response(fields: [("Keep-Alive", "timeout=60")]) },
+            admitsPhones: admitsPhones)
         site.configuration.routes.append(
-            .init("tokens", path: "/tokens/*", attest: "mode: enforce, accept: [assertion, token]"))
+            .init(
+                "tokens", path: "/tokens/*",
+                attest: "mode: enforce, accept: [assertion, token], apps: any"))
         configure(site)
         counted = try CountedGateway(
             site.configuration, directory: site.directory, isOneThread: true)
@@ -34,6 +42,20 @@ final class CountedRequests {
         client = try counted.gateway.connect()
         let attestation = try site.attestation(device, challenge: challenge("/attest/challenge"))
         _ = try answered { try client.exchange("POST", "/attest/verify", body: attestation) }
+        guard admitsPhones else { return }
+        let phone = try SimulatedPhone.ofTests()
+        let body = try phone.enrolmentBody(
+            challenge: challenge("/attest/challenge"), by: site.google)
+        _ = try answered { try client.exchange("POST", "/attest/verify", body: body) }
+        self.phone = phone
+    }
+
+    /// What a request takes that the phone has signed.
+    func costOfPhone() throws -> CallgrindDump {
+        guard let phone else { throw RawSocketError("there is no phone") }
+        let call = try TestDevice.android(phone).call(
+            "strict", challenge: challenge("/assert/challenge"))
+        return try answered { try call.exchange(on: client) }
     }
 
     /// What one request takes with this proof.

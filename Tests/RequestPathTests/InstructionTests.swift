@@ -100,6 +100,26 @@ struct InstructionTests {
         try Self.expect(Self.redis, .assertion) { try requests.cost(.assertion) }
     }
 
+    @Test("are for an Android phone's no more than for an Apple device's")
+    func ofPhones() throws {
+        let requests = try CountedRequests(admitsPhones: true)
+        // What is made by a key's first request.
+        _ = try (requests.cost(.assertion), requests.costOfPhone())
+        let tries = try (0..<5).map { _ in
+            (apple: try requests.cost(.assertion), phone: try requests.costOfPhone())
+        }
+        for part in ["all", "of the program alone"] {
+            func least(_ dumps: [CallgrindDump]) -> Int {
+                dumps.map {
+                    part == "all" ? $0.instructions : $0.ownInstructions(of: "sallyport")
+                }.min() ?? 0
+            }
+            let (apple, phone) = (least(tries.map(\.apple)), least(tries.map(\.phone)))
+            print("instructions, \(part): \(phone) of a phone's, \(apple) of an Apple device's")
+            #expect(0 < phone && phone <= apple, "\(part)")
+        }
+    }
+
     private static func expect(
         _ stage: Stage, _ proof: CountedRequests.Proof, _ cost: () throws -> CallgrindDump
     ) throws {
