@@ -1,4 +1,5 @@
 public import Attestation
+public import Bytes
 public import Crypto
 
 /// Verifies Android key attestations: once per key, when a phone enrols.
@@ -83,7 +84,7 @@ public struct AndroidAttestationVerifier: Sendable {
         }
         return VerifiedAndroidAttestation(
             keyID: keyID, publicKey: publicKey, app: app, description: description,
-            serials: chain.serials, provisioning: provisioning)
+            chain: chain, provisioning: provisioning)
     }
 
     private static func check(
@@ -127,10 +128,12 @@ public struct VerifiedAndroidAttestation: Hashable, Sendable {
     /// The serial number of the certificate whose key has signed the leaf. Up to 100,000 phones
     /// share a factory one.
     public var attestationSerial: CertificateSerial { serials[1] }
+    /// The SHA-256 of that certificate's SubjectPublicKeyInfo.
+    public let attestationKeyDigest: Bytes32
 
     fileprivate init(
         keyID: KeyID, publicKey: P256PublicKey, app: AppIdentity, description: KeyDescription,
-        serials: [CertificateSerial], provisioning: AndroidProvisioning
+        chain: AndroidChain, provisioning: AndroidProvisioning
     ) {
         self.keyID = keyID
         self.publicKey = publicKey
@@ -139,7 +142,8 @@ public struct VerifiedAndroidAttestation: Hashable, Sendable {
         securityLevel = description.keyMintSecurityLevel
         osVersion = description.hardwareEnforced.osVersion
         osPatchLevel = description.hardwareEnforced.osPatchLevel
-        self.serials = serials
+        serials = chain.serials
+        attestationKeyDigest = SHA256.hash(chain.attestation.keyInfo)
         self.provisioning = provisioning
     }
 }

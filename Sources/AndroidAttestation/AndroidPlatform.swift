@@ -81,9 +81,15 @@ public struct AndroidPlatform: Platform {
         enrolment.securityLevel = verified.securityLevel == .strongBox ? .strongbox : .tee
         // The phone itself numbers the leaf, nearly always 1.
         enrolment.certificates = verified.serials.dropFirst().map(\.hex)
+        enrolment.attestationCertificate = AttestationCertificate(
+            serial: verified.attestationSerial.hex, keyDigest: verified.attestationKeyDigest)
         enrolment.details = [
-            EnrolmentDetail(name: "provisioning", value: verified.provisioning.name)
+            EnrolmentDetail(name: "provisioning", value: .word(verified.provisioning.name))
         ]
+        if let count = verified.provisioning.certificatesIssued {
+            enrolment.details.append(
+                EnrolmentDetail(name: "certificates_issued", value: .number(count)))
+        }
         return enrolment
     }
 

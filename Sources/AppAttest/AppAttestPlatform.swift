@@ -65,7 +65,7 @@ public struct AppAttestPlatform: Platform {
         if verified.macSecurity != .notMac {
             enrolment.details = [
                 EnrolmentDetail(
-                    name: MacSecurity.detailName, value: verified.macSecurity.rawValue)
+                    name: MacSecurity.detailName, value: .word(verified.macSecurity.rawValue))
             ]
         }
         do throws(PlatformFailure) {

@@ -15,6 +15,8 @@ package enum Signal: Int, CaseIterable, Sendable {
     case keyAddresses
     case keyNetworks
     case counterGaps
+    /// The number of keys that were enrolled under one attestation certificate.
+    case certificateKeys
 
     /// The signal of the bit with this index, 0 or 1.
     package static func keys(ofBit index: Int) -> Signal { index == 0 ? .bit0Keys : .bit1Keys }
@@ -32,6 +34,7 @@ package enum Signal: Int, CaseIterable, Sendable {
         case .keyAddresses: "addresses_per_key"
         case .keyNetworks: "networks_per_key"
         case .counterGaps: "counter_gaps"
+        case .certificateKeys: "keys_per_attestation_certificate"
         }
     }
 }

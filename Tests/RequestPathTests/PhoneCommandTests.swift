@@ -5,61 +5,30 @@ import Testing
 
 @Suite("Phones of sallyport-lab", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
 struct PhoneCommandTests {
-    private static let package = "com.example.bank"
-    private static let digest = String(repeating: "ab", count: 32)
-
-    private let directory: ScratchDirectory
+    private let phones: LabPhones
     private let upstream: RecordingUpstream
     private let gateway: GatewayProcess
-    private let google: String
 
     init() throws {
-        directory = try ScratchDirectory()
-        google = directory.path(of: "google.json")
-        let root = directory.path(of: "google.pem")
-        let made = try ChildProcess.run(
-            BuiltProgram.lab,
-            ["root", "--platform", "android", "--state", google, "--pem", root])
-        try #require(made.status == .exited(0), "\(made.standardError)")
+        phones = try LabPhones()
         upstream = try RecordingUpstream()
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
-        configuration.apps = ["{ android: \(Self.package), signing_digests: [\(Self.digest)] }"]
-        configuration.androidRootPaths = [root]
+        configuration.apps = []
+        phones.letIn(to: &configuration)
         gateway = try GatewayProcess(configuration)
     }
 
-    private func lab(_ words: [String]) throws -> ChildProcess.Outcome {
-        try ChildProcess.run(BuiltProgram.lab, words)
-    }
-
-    /// A new phone's file.
-    private func phone(_ name: String, _ more: [String] = []) throws -> String {
-        let path = directory.path(of: name)
-        let words = ["device", "new", "--platform", "android", "--state", path]
-        let outcome = try lab(
-            words + ["--app", Self.package, "--signing-digest", Self.digest] + more)
-        try #require(outcome.status == .exited(0), "\(outcome.standardError)")
-        return path
-    }
-
     private func attest(_ path: String, _ more: [String] = []) throws -> ChildProcess.Outcome {
-        let address = "127.0.0.1:\(gateway.port)"
-        return try lab(
-            ["device", "attest", "--state", path, "--google", google, "--gateway", address]
-                + more)
+        try phones.attest(path, at: gateway, more)
     }
 
     private func request(_ path: String, _ more: [String] = []) throws -> String {
-        let address = "127.0.0.1:\(gateway.port)"
-        return try lab(
-            ["device", "request", "--state", path, "--gateway", address] + more
-                + ["POST", "/api/x"]
-        ).standardOutput
+        try phones.request(path, at: gateway, more)
     }
 
     @Test("enrol, and sign requests that the gateway takes")
     func requests() throws {
-        let phone = try phone(
+        let phone = try phones.phone(
             "phone", ["--security-level", "strongbox", "--provisioning", "remote"])
         let enrolled = try attest(phone)
         #expect(enrolled.status == .exited(0), "\(enrolled.standardOutput)")
@@ -75,7 +44,7 @@ struct PhoneCommandTests {
             ("empty", "assertion_malformed"),
         ])
     func faults(fault: String, code: String) throws {
-        let phone = try phone("phone")
+        let phone = try phones.phone("phone")
         try #require(try attest(phone).status == .exited(0))
         let answer = try request(phone, ["--fault", fault])
         #expect(answer.hasPrefix("HTTP/1.1 401") && answer.contains("\"\(code)\""), "\(answer)")
@@ -87,19 +56,19 @@ struct PhoneCommandTests {
         for (number, more) in [
             ["--unlocked"], ["--boot-state", "self_signed"], ["--app", "com.example.other"],
         ].enumerated() {
-            let refused = try attest(try phone("phone\(number)", more))
+            let refused = try attest(try phones.phone("phone\(number)", more))
             #expect(refused.status == .exited(1))
             #expect(refused.standardOutput.contains("attestation_invalid"), "\(more)")
         }
-        let phone = try phone("last")
+        let phone = try phones.phone("last")
         #expect(try attest(phone, ["--fault", "imeiAttested"]).status == .exited(1))
         #expect(try attest(phone).status == .exited(0))
     }
 
     @Test("have a platform that is not mistaken for another")
     func platforms() throws {
-        let phone = try phone("phone")
-        let outcome = try lab([
+        let phone = try phones.phone("phone")
+        let outcome = try phones.run([
             "device", "request", "--platform", "apple", "--state", phone, "--gateway",
             "127.0.0.1:\(gateway.port)", "GET", "/api/x",
         ])

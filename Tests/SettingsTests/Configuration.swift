@@ -195,6 +195,7 @@ struct Configuration {
           addresses_per_key: { max: 7, window: 9m, action: deny }
           networks_per_key: { max: 8, window: 10m, action: { limit: first_limit } }
           counter_gaps: { max: 9, window: 11m, action: deny }
+          keys_per_attestation_certificate: { max: 10, window: 12m, action: deny }
           keys_per_device_bit:
             token: required
             bits: { first: { max: 0, window: 6m, action: deny }, first_other: { window: 7m } }

@@ -1,3 +1,4 @@
+public import Bytes
 public import Crypto
 
 /// The evidence of an enrolment, decoded and not verified: one object, or a chain of them.
@@ -43,6 +44,9 @@ public struct VerifiedEnrolment: Sendable {
     /// The serial numbers of the certificates that vouch for the key, in lower-case hexadecimal
     /// without leading zeros; empty if none of them can be withdrawn.
     public var certificates: [String] = []
+    /// The certificate whose key has signed that of the enrolled key; nil if the platform does not
+    /// count enrolments under it.
+    public var attestationCertificate: AttestationCertificate?
     /// Facts for the log.
     public var details: [EnrolmentDetail] = []
     /// A fault in a part of the evidence that enrolment does not depend on. It is logged.
@@ -58,14 +62,35 @@ public struct VerifiedEnrolment: Sendable {
     }
 }
 
-/// A fact about the device that enrolled, which is logged and counted.
+/// A certificate that vouches for the keys of one phone, or of all phones of a batch.
+public struct AttestationCertificate: Hashable, Sendable {
+    /// The serial number, in lower-case hexadecimal without leading zeros, for the log. It is
+    /// unique only among the certificates of one issuer.
+    public let serial: String
+    /// The SHA-256 of the SubjectPublicKeyInfo, by which enrolments are counted. What leaks is the
+    /// private key, and its thief may have several certificates of it, but no other key.
+    public let keyDigest: Bytes32
+
+    public init(serial: String, keyDigest: Bytes32) {
+        self.serial = serial
+        self.keyDigest = keyDigest
+    }
+}
+
+/// A fact about the device that enrolled, which is logged.
 public struct EnrolmentDetail: Hashable, Sendable {
+    /// The value, by its JSON type.
+    public enum Value: Hashable, Sendable {
+        /// One of a few words, which are counted too.
+        case word(String)
+        case number(UInt64)
+    }
+
     /// The name of the log line's member.
     public let name: String
-    /// One of a few words.
-    public let value: String
+    public let value: Value
 
-    public init(name: String, value: String) {
+    public init(name: String, value: Value) {
         self.name = name
         self.value = value
     }

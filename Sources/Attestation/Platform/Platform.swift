@@ -41,7 +41,7 @@ public protocol Platform: Sendable {
 
 /// A detail of a platform's enrolments that a metric counts by its value.
 public struct CountedDetail: Sendable {
-    /// The name of the detail.
+    /// The name of the detail, whose values are words.
     public let name: String
     /// The metric's name, the label with the value, and the description.
     public let metric: String

@@ -40,6 +40,7 @@ extension EndpointDesk {
             EnrolmentRequest(
                 keyID: body.keyID, evidence: body.evidence, challenge: used,
                 otherChallenge: other), on: body.platform)
+        try judge.judgeEnrolment(under: verified.attestationCertificate)
         if let flaw = verified.flaw { judge.note(.enrolmentFlawed(flaw)) }
         var record = KeyRecord(
             keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
@@ -54,7 +55,8 @@ extension EndpointDesk {
                 receipt.dates, dueAt: site.receiptSchedule.dueAt(receipt.dates, of: verified.keyID))
         }
         return PendingEnrolment(
-            record: record, challenge: challenge.id, details: verified.details)
+            record: record, challenge: challenge.id,
+            attestationCertificate: verified.attestationCertificate, details: verified.details)
     }
 
     /// What the body says, decoded.
@@ -169,11 +171,12 @@ extension EndpointDesk {
         switch result {
         case .success(.enrolled), .success(.alreadyEnrolled):
             if case .success(.enrolled) = result {
-                judge.countAttestation(enrolment.record.deviceBits)
+                judge.count(enrolment)
             }
             services.keyCache.invalidate([enrolment.keyID])
             for detail in enrolment.details {
-                services.meter.enrolmentDetails.add("\(detail.name)=\(detail.value)")
+                guard case .word(let word) = detail.value else { continue }
+                services.meter.enrolmentDetails.add("\(detail.name)=\(word)")
             }
             _ = exchange.answer(attested(enrolment))
             exchange.phase = .recordAccess

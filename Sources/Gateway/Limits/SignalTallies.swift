@@ -11,6 +11,8 @@ enum SignalSubject: Hashable, Sendable {
     case key(KeyID)
     /// The devices that have a bit of DeviceCheck set: 0 or 1.
     case deviceBit(Int)
+    /// The attestation certificate whose public key has this digest.
+    case certificate(Bytes32)
 
     /// True if the subject is a key.
     var isKey: Bool { if case .key = self { true } else { false } }
@@ -21,6 +23,7 @@ enum SignalSubject: Hashable, Sendable {
         case .network(let network): network.array
         case .key(let keyID): keyID.digest.array
         case .deviceBit(let index): [UInt8(index)]
+        case .certificate(let keyDigest): keyDigest.array
         }
     }
 }

@@ -76,6 +76,7 @@ final class SiteSignals: Sendable {
     let keyAddresses: Rule?
     let keyNetworks: Rule?
     let counterGaps: Rule?
+    let certificateKeys: Rule?
     /// The part of a request that tells the users of one key apart.
     let keyUserMark: KeyUserMark
     /// The header that names the user.
@@ -98,6 +99,7 @@ final class SiteSignals: Sendable {
         keyAddresses = Rule(.keyAddresses, signals.keyAddresses, limits)
         keyNetworks = Rule(.keyNetworks, signals.keyNetworks, limits)
         counterGaps = Rule(.counterGaps, signals.counterGaps, limits)
+        certificateKeys = Rule(.certificateKeys, signals.certificateKeys, limits)
         keyUserMark = KeyUserMark(signals.keyUsers)
         userHeader = signals.user.map { FieldNameSet(exact: [$0.header], prefixes: []) }
         userSource = signals.user?.source ?? .response
@@ -125,7 +127,16 @@ final class SiteSignals: Sendable {
         case .keyAddresses: keyAddresses
         case .keyNetworks: keyNetworks
         case .counterGaps: counterGaps
+        case .certificateKeys: certificateKeys
         }
+    }
+}
+
+extension SiteSignals.Rule {
+    /// The text for the event log of a count that all gateways together have come to. `holder`: the
+    /// name of its subject, if the log may have one.
+    func sharedText(_ count: Int, of holder: String?) -> String {
+        "\(name): \(holder.map { $0 + " has " } ?? "")\(count), counted by all gateways together"
     }
 }
 

@@ -93,7 +93,11 @@ struct AccessLine: ~Copyable {
         if let proof = verdict.sender.foreign { writer.member("proof", string: proof) }
         if let details = exchange.endpoints.enrolment?.details {
             for detail in details {
-                writer.member(named: detail.name, value: .string(detail.value))
+                switch detail.value {
+                case .word(let word): writer.member(named: detail.name, value: .string(word))
+                case .number(let number):
+                    writer.member(named: detail.name, value: .integer(Int64(clamping: number)))
+                }
             }
         }
         if let keyID = verdict.sender.keyID { writeKey(keyID, exchange.site) }

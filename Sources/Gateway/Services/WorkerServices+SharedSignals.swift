@@ -9,13 +9,16 @@ extension WorkerServices {
     /// The time for windows, in nanoseconds since 1970: they begin together on every gateway.
     var signalTime: UInt64 { UInt64(max(0, wallMilliseconds)) &* 1_000_000 }
 
-    /// Counts `event` for `subject`, here and together with the other gateways.
+    /// Counts `event` for `subject`, here and together with the other gateways. `holder`: the name
+    /// of a subject other than a key in the event log.
     func count(
-        _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule, _ site: Site
+        _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule, _ site: Site,
+        holder: String? = nil
     ) -> TallyChange {
         let change = hub.signals.count(
             event, of: subject, for: rule.signal, window: rule.windowNanoseconds, now: signalTime)
-        if change.isShared, counters.isShared { share(change.half, event, of: subject, rule, site) }
+        guard change.isShared, counters.isShared else { return change }
+        share(change.half, event, of: subject, rule, site, holder: holder)
         return change
     }
 
@@ -38,7 +41,7 @@ extension WorkerServices {
 
     private func share(
         _ half: UInt64, _ event: SignalEvent, of subject: SignalSubject,
-        _ rule: SiteSignals.Rule, _ site: Site
+        _ rule: SiteSignals.Rule, _ site: Site, holder: String? = nil
     ) {
         let tally = SharedTally(
             name: site.pseudonyms.pseudonym(ofSignal: rule.signal.name, subject.bytes),
@@ -50,11 +53,15 @@ extension WorkerServices {
                 counts, of: subject, for: rule.signal, half: half,
                 window: rule.windowNanoseconds, now: signalTime)
             guard merged.before <= rule.countMax, merged.after > rule.countMax else { return }
-            var holder = ""
-            if case .key(let keyID) = subject { holder = "\(site.logName(of: keyID)) has " }
-            log.event(
-                "signal_raised",
-                "\(rule.name): \(holder)\(merged.after), counted by all gateways together")
+            let name = holder ?? site.logName(of: subject)
+            log.event("signal_raised", rule.sharedText(merged.after, of: name))
         }
+    }
+}
+
+extension Site {
+    /// The name of a subject that is a key; nil for others.
+    fileprivate func logName(of subject: SignalSubject) -> String? {
+        if case .key(let keyID) = subject { logName(of: keyID) } else { nil }
     }
 }

@@ -103,7 +103,8 @@ enum DeviceCauses {
             "Nothing: see endpoints.attest_rollout."),
         Row(
             [.abuseSuspected], ["signal: <name>"], .stranger,
-            "A signal is raised for this user, address or device, and its action is deny.",
+            "A signal is raised for this user, address, device or certificate, and its action is "
+                + "deny.",
             "Look at the signal's count. If these are your users, raise its max, or set its action "
                 + "to observe."),
     ]

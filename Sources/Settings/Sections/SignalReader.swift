@@ -57,6 +57,11 @@ struct SignalReader {
                 "Assertions that a key signed and this API did not accept, by the key's counter. "
                     + "Gateways that share a registry must share a Redis.")
             Setting(
+                "keys_per_attestation_certificate", optional: \.certificateKeys,
+                rule(100, window: .seconds(3600), allowingKey: false),
+                "Android keys enrolled under one attestation certificate. A leaked one enrols "
+                    + "thousands. deny refuses the enrolment.")
+            Setting(
                 "keys_per_device_bit", optional: \.deviceBits, deviceBits,
                 "Keys enrolled from devices with a DeviceCheck bit set, by the token that comes "
                     + "with the enrolment.")

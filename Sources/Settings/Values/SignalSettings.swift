@@ -94,6 +94,8 @@ public struct SignalSettings: Hashable, Sendable {
     public var keyNetworks: Rule?
     /// Signatures of one key that this gateway did not get.
     public var counterGaps: Rule?
+    /// Keys enrolled under one attestation certificate.
+    public var certificateKeys: Rule?
     /// The rules for the bits of devices, or nil if Apple is not asked.
     public var deviceBits: DeviceBits?
     /// The number of addresses, of keys and of users that memory has counts for.
@@ -106,7 +108,7 @@ public struct SignalSettings: Hashable, Sendable {
     public var rules: [Rule] {
         let rules = [
             userKeys, newUserKey, addressKeys, addressAttestations, keyConflicts, keyUsers?.rule,
-            keyAddresses, keyNetworks, counterGaps,
+            keyAddresses, keyNetworks, counterGaps, certificateKeys,
         ]
         return (rules + (deviceBits?.rules ?? [])).compactMap(\.self)
     }

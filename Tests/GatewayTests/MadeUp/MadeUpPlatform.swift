@@ -58,7 +58,7 @@ struct MadeUpPlatform: Platform {
         var enrolment = VerifiedEnrolment(
             keyID: request.keyID, publicKey: key, app: app, environment: .production)
         enrolment.securityLevel = .strongbox
-        enrolment.details = [EnrolmentDetail(name: "madeup_detail", value: "yes")]
+        enrolment.details = [EnrolmentDetail(name: "madeup_detail", value: .word("yes"))]
         return enrolment
     }
 

@@ -53,11 +53,11 @@ extension HeadRewriter {
 
 extension Signal {
     /// The start of the field with the count, up to its value; nil if the signal's name says it
-    /// all.
+    /// all, and for one that only enrolments raise.
     fileprivate var fieldName: StaticString? {
         switch self {
         case .userKeys: "X-Attest-User-Keys: "
-        case .newUserKey, .bit0Keys, .bit1Keys: nil
+        case .newUserKey, .bit0Keys, .bit1Keys, .certificateKeys: nil
         case .addressKeys: "X-Attest-Address-Keys: "
         case .addressAttestations: "X-Attest-Address-Attestations: "
         case .keyConflicts: "X-Attest-Key-Conflicts: "

@@ -97,6 +97,15 @@ extension Judge {
         try judge(facts) { exchange.peerText }
     }
 
+    /// Judges the enrolment of a key under a certificate of a verified chain.
+    func judgeEnrolment(under certificate: AttestationCertificate?) throws(Refusal) {
+        guard let certificate, let rule = site.signals?.certificateKeys else { return }
+        var facts = state.judgement.signals ?? SignalFacts()
+        // This enrolment would be one more.
+        facts.found(count(.look, of: certificate, rule).after + 1, by: rule.rule)
+        try judge(facts) { certificate.logText }
+    }
+
     /// Judges the enrolment of a key whose device has these bits.
     func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
         guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
@@ -117,13 +126,20 @@ extension Judge {
     }
 
     /// Counts an enrolled key.
-    func countAttestation(_ bits: DeviceBits?) {
-        if let bits, let rules = site.signals?.deviceBits { countKey(bits, rules) }
-        guard let rule = site.signals?.addressAttestations, let network = countedNetwork else {
-            return
+    func count(_ enrolment: PendingEnrolment) {
+        guard let rules = site.signals else { return }
+        if let bits = enrolment.record.deviceBits, let rules = rules.deviceBits {
+            countKey(bits, rules)
         }
-        let counts = count(.once, of: .network(network), rule)
-        reportRaised(rule, counts, { "\(exchange.peerText) has enrolled \(counts.after) keys" })
+        if let certificate = enrolment.attestationCertificate, let rule = rules.certificateKeys {
+            let counts = count(.once, of: certificate, rule)
+            reportRaised(
+                rule, counts, { "\(certificate.logText) has enrolled \(counts.after) keys" })
+        }
+        if let rule = rules.addressAttestations, let network = countedNetwork {
+            let counts = count(.once, of: .network(network), rule)
+            reportRaised(rule, counts, { "\(exchange.peerText) has enrolled \(counts.after) keys" })
+        }
     }
 
     private func countKey(_ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules) {
@@ -144,6 +160,14 @@ extension Judge {
     private func count(
         _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
     ) -> TallyChange { services.count(event, of: subject, rule, site) }
+
+    private func count(
+        _ event: SignalEvent, of certificate: AttestationCertificate, _ rule: SiteSignals.Rule
+    ) -> TallyChange {
+        services.count(
+            event, of: .certificate(certificate.keyDigest), rule, site,
+            holder: certificate.logText)
+    }
 
     /// Judges the facts, and counts each signal that they raise for the first time.
     ///
@@ -237,4 +261,9 @@ extension Judge {
             }
         }
     }
+}
+
+extension AttestationCertificate {
+    /// The certificate in the event log, by the number that revocation lists give it.
+    fileprivate var logText: String { "the attestation certificate \(serial)" }
 }

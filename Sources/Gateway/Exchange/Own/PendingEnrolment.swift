@@ -7,6 +7,7 @@ struct PendingEnrolment {
     var record: KeyRecord
     /// The id of the challenge that the enrolment answers.
     let challenge: Bytes16
+    let attestationCertificate: AttestationCertificate?
     let details: [EnrolmentDetail]
 
     var keyID: KeyID { record.keyID }
