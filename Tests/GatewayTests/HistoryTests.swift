@@ -1,3 +1,4 @@
+import Attestation
 import EventLoop
 import Foundation
 import GatewayTesting
@@ -18,7 +19,7 @@ struct HistoryTests {
     func slots() {
         var history = StatusHistory(startedAt: Self.instant(0))
         let zeros = [UInt64](repeating: 0, count: RequestBucket.allCases.count - 1)
-        let name = StatusHistory.Version(app: "a", version: "1")
+        let name = StatusHistory.Version(app: "a", platform: .apple, version: "1")
         func hour() -> [UInt32] {
             history.versions.slots(name, .hour, at: history.minute).map { $0.first ?? 0 }
         }
@@ -68,10 +69,13 @@ struct HistoryTests {
             func counters(_ count: Int) -> [UInt64] { [UInt64](repeating: 1, count: count) }
             history.routes.take("r\(number)", counters(history.routes.columnCount), at: 0)
             history.upstreams.take("u\(number)", counters(history.upstreams.columnCount), at: 0)
+            history.platforms.take(
+                PlatformName("p\(number)"), counters(history.platforms.columnCount), at: 0)
             history.stores.take("s\(number)", counters(history.stores.columnCount), at: 0)
             history.gateway.take("g\(number)", counters(history.gateway.columnCount), at: 0)
             history.versions.take(
-                .init(app: "a", version: "\(number)"), counters(history.versions.columnCount),
+                .init(app: "a", platform: .apple, version: "\(number)"),
+                counters(history.versions.columnCount),
                 at: 0)
         }
         #expect(history.byteCount <= StatusHistory.byteCountMax)
@@ -108,7 +112,7 @@ struct HistoryTests {
             return try FailureReport(header: Array(text.utf8).span)
         }
         fill(&history.routes) { "\($0)" }
-        fill(&history.versions) { .init(app: "a", version: "\($0)") }
+        fill(&history.versions) { .init(app: "a", platform: .apple, version: "\($0)") }
         fill(&history.upstreams) { "\($0)" }
         try fill(&history.failureCauses) { FailureCause(try report($0)) }
         try fill(&history.failureVersions) { FailureVersion(try report($0), apps: []) }

@@ -1,3 +1,4 @@
+import Attestation
 import Judgement
 import Policy
 import Testing
@@ -7,7 +8,7 @@ import Testing
 @Suite("Versions in metrics")
 struct NamedVersionsTests {
     private let versions = NamedVersions()
-    private let meters = [AppMeter(), AppMeter()]
+    private let meters = [AppMeter(platform: .apple), AppMeter(platform: .apple)]
 
     private func rows() -> [String: UInt64] {
         var counts = AppCounts()

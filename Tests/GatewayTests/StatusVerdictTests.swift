@@ -1,3 +1,4 @@
+import Attestation
 import Background
 import EventLoop
 import Foundation
@@ -88,7 +89,8 @@ struct StatusVerdictTests {
                 var counters = [UInt64](repeating: 0, count: history.versions.columnCount)
                 counters[Int(bucket.rawValue)] = 60
                 history.versions.take(
-                    StatusHistory.Version(app: "A.b", version: version), counters,
+                    StatusHistory.Version(app: "A.b", platform: .apple, version: version),
+                    counters,
                     at: history.minute)
             }
         }

@@ -9,11 +9,11 @@ import Testing
 /// The status page in a browser, and the documents behind it.
 @Suite("The status page", .enabled(if: BuiltProgram.isBuilt))
 struct StatusPageTests {
-    private static let python = "/usr/bin/python3"
-    private static let isBrowserInstalled =
+    static let python = "/usr/bin/python3"
+    static let isBrowserInstalled =
         (try? ChildProcess.run("chromium", ["--version", "--no-sandbox"]))?.status == .exited(0)
         && (try? ChildProcess.run(python, ["-c", "import websockets"]))?.status == .exited(0)
-    private static let browser = URL(fileURLWithPath: #filePath)
+    static let browser = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Browser/status_page.py").path
     private static let hostile = "<img src=x onerror=pwned=1>\u{202E}\"'&lt;"

@@ -87,7 +87,8 @@ struct FleetAlarmTests {
             case .buildBroken:
                 (
                     "SallyportBuildBroken",
-                    "app=\"\(Fleet.appID)\",version=\"\(Fleet.versions.last ?? "")\","
+                    "app=\"\(Fleet.appID)\",platform=\"apple\","
+                        + "version=\"\(Fleet.versions.last ?? "")\","
                 )
             case .keysDying:
                 ("SallyportKeysDying", "os=\"\(Fleet.systems[Fleet.dyingSystem])\",")

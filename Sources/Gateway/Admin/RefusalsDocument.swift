@@ -63,6 +63,7 @@ enum RefusalsDocument {
             writer.member(name, bytes: value.span)
         }
         if let app = record.app { writer.member("app", string: app) }
+        if let platform = record.platform { writer.member("platform", string: platform.text) }
         if let version = record.version { writer.member("app_version", string: version) }
         if let environment = record.environment {
             writer.member("environment", string: environment.rawValue)

@@ -1,3 +1,4 @@
+import Attestation
 import EventLoop
 import JSON
 import Judgement
@@ -82,11 +83,28 @@ extension StatusDocument {
             slots: history.gateway.slots(StatusHistory.whole, range, at: history.minute))
         writer.beginObject("funnel")
         for (name, column) in names { writer.array(name, columns.values(column.rawValue)) }
+        writePlatforms(range, &writer)
         writer.endObject()
         writer.beginObject("verification")
         writer.durations(
             columns.durations(from: Column.allCases.count, SignatureTimes.bounds))
         writer.endObject()
+    }
+
+    /// Writes the steps after the challenge, which names no platform.
+    private func writePlatforms(_ range: HistoryRange, _ writer: inout JSONWriter) {
+        writer.beginArray("platforms")
+        for platform in history.platforms.names.sorted(by: { $0.text < $1.text }) {
+            let columns = HistoryColumns(
+                slots: history.platforms.slots(platform, range, at: history.minute))
+            writer.beginObject()
+            writer.member("platform", string: platform.text)
+            for column in StatusHistory.PlatformColumn.steps(of: platform) {
+                writer.array(column.name, columns.values(column.rawValue))
+            }
+            writer.endObject()
+        }
+        writer.endArray()
     }
 
     private func writeRoutes(_ range: HistoryRange, _ writer: inout JSONWriter) {
@@ -123,6 +141,7 @@ extension StatusDocument {
                 slots: history.versions.slots(name, range, at: history.minute))
             writer.beginObject()
             writer.member("app", string: name.app)
+            writer.member("platform", string: name.platform.text)
             writer.member("version", string: name.version)
             writer.buckets(columns, from: 0)
             writer.endObject()

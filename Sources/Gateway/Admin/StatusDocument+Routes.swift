@@ -70,6 +70,7 @@ extension StatusDocument {
             for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
             writer.beginObject()
             writer.member("app", string: id)
+            writer.member("platform", string: counts.platform.text)
             writer.beginArray("versions")
             for row in hub.namedVersions.history.rows(of: id, counts) {
                 guard row.counts.contains(where: { $0 > 0 }) else { continue }
@@ -101,6 +102,7 @@ extension StatusDocument {
         for keys in tally?.counts ?? [] {
             writer.beginObject()
             writer.member("app", string: keys.appID)
+            writer.member("platform", string: site.platform(ofApp: keys.appID))
             writer.member("environment", string: keys.environment.rawValue)
             writer.member("status", string: keys.status.rawValue)
             writer.member("count", int: Int64(keys.count))

@@ -38,10 +38,11 @@ extension StatusPage {
             for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
             return hub.namedVersions.history.rows(of: id, counts)
                 .filter { $0.counts.contains { $0 > 0 } }
-                .map { [id, $0.version] + $0.counts.map { "\($0)" } }
+                .map { [id, counts.platform.text, $0.version] + $0.counts.map { "\($0)" } }
         }
         return table(
-            "Apps and versions since the start", ["app", "version"] + bucketNames, rows)
+            "Apps and versions since the start", ["app", "platform", "version"] + bucketNames,
+            rows)
     }
 
     static func failures(_ document: StatusDocument) -> String {
@@ -117,7 +118,7 @@ extension StatusPage {
                 ["last reload", hub.reloads.failure.map { "failed: \($0)" } ?? "in order"],
                 ["receipts", receipts(document)],
             ] + process(document))
-            + keys(hub)
+            + keys(hub, site)
             + table(
                 "Rollouts", ["rollout", "share", "status"],
                 RolloutFigures.all(site).map {
@@ -166,16 +167,19 @@ extension StatusPage {
         return rows
     }
 
-    private static func keys(_ hub: Hub) -> String {
+    private static func keys(_ hub: Hub, _ site: Site) -> String {
         guard let tally = hub.keyTally.withLock({ $0 }) else {
             return table("Keys", ["keys"], [["not counted yet"]])
         }
         guard !tally.counts.isEmpty else { return table("Keys", ["keys"], [["none"]]) }
         return table(
             "Keys at \(WallClock.timestamp(seconds: tally.countedAt))",
-            ["app", "environment", "status", "keys"],
+            ["app", "platform", "environment", "status", "keys"],
             tally.counts.map {
-                [$0.appID, $0.environment.rawValue, $0.status.rawValue, "\($0.count)"]
+                [
+                    $0.appID, site.platform(ofApp: $0.appID), $0.environment.rawValue,
+                    $0.status.rawValue, "\($0.count)",
+                ]
             })
     }
 
@@ -197,7 +201,7 @@ extension StatusPage {
             [
                 "time", "request", "client", "route", "method", "host", "path", "status",
                 "decision", "reason", "detail", "cause", "most often due to", "what to do",
-                "told to", "app", "version", "environment", "key", "user agent", "ms",
+                "told to", "app", "platform", "version", "environment", "key", "user agent", "ms",
             ],
             RefusalsDocument.records(document.hub).prefix(refusalCountMax).map {
                 row(of: $0)
@@ -213,7 +217,8 @@ extension StatusPage {
             text(refusal.path), "\(refusal.status)", refusal.decision.name.description,
             refusal.reason.code.description, refusal.detail ?? "", explanation?.meaning ?? "",
             explanation?.fault.words ?? "", explanation?.remedy ?? "",
-            refusal.action?.rawValue ?? "", refusal.app ?? "", refusal.version ?? "",
+            refusal.action?.rawValue ?? "", refusal.app ?? "",
+            refusal.platform?.text ?? "", refusal.version ?? "",
             refusal.environment?.rawValue ?? "", refusal.key ?? "", text(refusal.userAgent),
             "\(refusal.durationNanoseconds / 1_000_000)",
         ]
@@ -233,7 +238,25 @@ extension StatusPage {
         return table(
             "From challenge to request in the last hour", ["step", "count"],
             sums.isEmpty ? [] : steps.map { [$0.0, "\(sums[$0.1.rawValue])"] })
+            + platforms(history)
             + latency(history, verification: sums.dropFirst(Column.allCases.count))
+    }
+
+    /// The steps that name a platform, if there are several.
+    private static func platforms(_ history: StatusHistory) -> String {
+        let names = history.platforms.names.sorted { $0.text < $1.text }
+        guard names.count > 1 else { return "" }
+        return table(
+            "By platform in the last hour",
+            ["platform", "keys attested", "first assertions of keys", "requests verified"],
+            names.map { platform in
+                let sums = history.platforms.sums(platform, .hour, at: history.minute)
+                let known = StatusHistory.PlatformColumn.steps(of: platform)
+                return [platform.text]
+                    + StatusHistory.PlatformColumn.allCases.map {
+                        known.contains($0) ? "\(sums[$0.rawValue])" : "not counted"
+                    }
+            })
     }
 
     private static func latency(

@@ -1,3 +1,4 @@
+import Attestation
 import Background
 import EventLoop
 import Judgement
@@ -18,7 +19,9 @@ enum StatusSampler {
         let routes = MetricsPage.meters(hub.workerMeters).map {
             ($0.route, counters(of: $0.meters))
         }
-        let versions = versionCounters(hub)
+        let apps = appCounts(hub)
+        let versions = versionCounters(hub, apps)
+        let platforms = platformCounters(apps)
         let upstreams = upstreamCounters(hub)
         let stores = storeCounters(hub)
         // A server that accepts no connection counts a failure but no request.
@@ -33,6 +36,9 @@ enum StatusSampler {
             history.gateway.take(StatusHistory.whole, gateway, at: minute)
             for (name, counters) in routes { history.routes.take(name, counters, at: minute) }
             for (name, counters) in versions { history.versions.take(name, counters, at: minute) }
+            for (name, counters) in platforms {
+                history.platforms.take(name, counters, at: minute)
+            }
             for (name, counters) in upstreams {
                 history.upstreams.take(name, counters, at: minute)
             }
@@ -128,13 +134,41 @@ enum StatusSampler {
         return columns + buckets + durations.bucketCounts
     }
 
-    private static func versionCounters(_ hub: Hub) -> [(StatusHistory.Version, [UInt64])] {
+    /// The counts of each app, by its id.
+    private static func appCounts(_ hub: Hub) -> [String: AppCounts] {
         let ids = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.appIDs) }
-        return ids.flatMap { id in
+        return ids.reduce(into: [:]) { apps, id in
             var counts = AppCounts()
             for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
-            return hub.namedVersions.history.rows(of: id, counts)
-                .map { (StatusHistory.Version(app: id, version: $0.version), $0.counts) }
+            apps[id] = counts
+        }
+    }
+
+    private static func versionCounters(
+        _ hub: Hub, _ apps: [String: AppCounts]
+    ) -> [(StatusHistory.Version, [UInt64])] {
+        apps.flatMap { id, counts in
+            hub.namedVersions.history.rows(of: id, counts).map {
+                let name = StatusHistory.Version(
+                    app: id, platform: counts.platform, version: $0.version)
+                return (name, $0.counts)
+            }
+        }
+    }
+
+    private static func platformCounters(
+        _ apps: [String: AppCounts]
+    ) -> [PlatformName: [UInt64]] {
+        apps.values.reduce(into: [:]) { platforms, counts in
+            let columns = StatusHistory.PlatformColumn.allCases.map { column in
+                switch column {
+                case .attested: counts.count(of: .attested)
+                case .firstAssertions: counts.count(of: .firstAssertion)
+                case .verified: counts.verified
+                }
+            }
+            let sums = platforms[counts.platform] ?? columns.map { _ in 0 }
+            platforms[counts.platform] = zip(sums, columns).map { $0 &+ $1 }
         }
     }
 

@@ -34,6 +34,7 @@ extension EndpointDesk {
 
     private func verifiedEnrolment() throws(Refusal) -> PendingEnrolment {
         let body = try enrolmentBody()
+        state.enrolmentPlatform = body.platform.name
         let (challenge, used, other) = try attestationChallenge(body.challenge, keyID: body.keyID)
         try judge.judgeAttestation()
         let verified = try verify(

@@ -1,3 +1,4 @@
+import Attestation
 import EventLoop
 import Judgement
 import Telemetry
@@ -36,6 +37,27 @@ struct StatusHistory: Sendable {
         case challengesExpired
     }
 
+    /// The counts of a platform, summed over its apps.
+    enum PlatformColumn: Int, CaseIterable {
+        case attested
+        case firstAssertions
+        case verified
+
+        var name: StaticString {
+            switch self {
+            case .attested: "attested"
+            case .firstAssertions: "first_assertions"
+            case .verified: "verified"
+            }
+        }
+
+        /// The columns that a platform has. Only a counter tells which assertion is a key's first.
+        static func steps(of platform: PlatformName) -> [PlatformColumn] {
+            let hasCounters = PlatformEntry.all.contains { $0.name == platform && $0.hasCounters }
+            return allCases.filter { $0 != .firstAssertions || hasCounters }
+        }
+    }
+
     enum UpstreamColumn: Int, CaseIterable {
         case requests
         case failures
@@ -44,6 +66,7 @@ struct StatusHistory: Sendable {
     /// A version of an app, with the names that metrics use.
     struct Version: Hashable, Sendable {
         let app: String
+        let platform: PlatformName
         let version: String
     }
 
@@ -64,6 +87,8 @@ struct StatusHistory: Sendable {
             + bucketCount(.requestDuration), countMax: routeCountMax)
     var versions = HistoryTable<Version>(
         columnCount: RequestBucket.allCases.count, countMax: versionCountMax)
+    var platforms = HistoryTable<PlatformName>(
+        columnCount: PlatformColumn.allCases.count, countMax: platformCountMax)
     var upstreams = HistoryTable<String>(
         columnCount: UpstreamColumn.allCases.count + bucketCount(.requestDuration),
         countMax: upstreamCountMax)
@@ -86,6 +111,7 @@ struct StatusHistory: Sendable {
         gateway.advance(from: minute, to: next)
         routes.advance(from: minute, to: next)
         versions.advance(from: minute, to: next)
+        platforms.advance(from: minute, to: next)
         upstreams.advance(from: minute, to: next)
         stores.advance(from: minute, to: next)
         failureCauses.advance(from: minute, to: next)
@@ -105,8 +131,9 @@ struct StatusHistory: Sendable {
     static func bucketCount(_ bounds: HistogramBounds) -> Int { bounds.nanoseconds.count + 1 }
 
     var byteCount: Int {
-        gateway.byteCount + routes.byteCount + versions.byteCount + upstreams.byteCount
-            + stores.byteCount + failureCauses.byteCount + failureVersions.byteCount
+        gateway.byteCount + routes.byteCount + versions.byteCount + platforms.byteCount
+            + upstreams.byteCount + stores.byteCount + failureCauses.byteCount
+            + failureVersions.byteCount
             + foreignUses.byteCount
     }
 
@@ -125,6 +152,8 @@ struct StatusHistory: Sendable {
     /// The most versions, of 5 KB each. Apps have 20 named versions at most
     /// (``NamedVersions/countMax``), so this is enough for some 12 apps.
     static let versionCountMax = 256
+    /// The most platforms, of some 2 KB each. There are two.
+    static let platformCountMax = 8
     /// The most upstreams, of some 12 KB each.
     static let upstreamCountMax = 64
     /// The number of stores: registry and counters.

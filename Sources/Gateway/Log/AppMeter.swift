@@ -1,3 +1,4 @@
+import Attestation
 import EventLoop
 import Judgement
 import Policy
@@ -6,9 +7,23 @@ import Telemetry
 /// The counts of one worker about one app, by the version of the app and by bucket. Only its thread
 /// writes them.
 final class AppMeter: Sendable {
+    /// A step of an app's keys, which the status page follows.
+    enum Step: Int, CaseIterable {
+        /// An enrolment was accepted, also one of a key that is enrolled already.
+        case attested
+        /// A key's first assertion was accepted, as its counter tells.
+        case firstAssertion
+    }
+
+    let platform: PlatformName
+    private let steps = CountBlock(count: Step.allCases.count)
     private let byVersion = Locked<[String: CountBlock]>([:])
     private let unknown = CountBlock(count: RequestBucket.allCases.count)
     private let other = CountBlock(count: RequestBucket.allCases.count)
+
+    init(platform: PlatformName) { self.platform = platform }
+
+    func count(_ step: Step) { steps.add(step.rawValue) }
 
     /// Counts a request. `version`: the version that Apple signed when the key was made; nil if it
     /// is not known.
@@ -38,6 +53,8 @@ final class AppMeter: Sendable {
         }
         sum.unknown.add(unknown)
         sum.other.add(other)
+        sum.steps.add(steps)
+        sum.platform = platform
     }
 
     /// The most versions of an app, of some 200 bytes each: more than it has in use at once.
@@ -51,6 +68,16 @@ struct AppCounts {
     fileprivate(set) var unknown = Self.none
     /// The counts of all versions that are not counted separately.
     fileprivate(set) var other = Self.none
+    fileprivate var steps = [UInt64](repeating: 0, count: AppMeter.Step.allCases.count)
+    fileprivate(set) var platform = PlatformName.apple
+
+    /// The requests that were verified.
+    var verified: UInt64 {
+        let bucket = Int(RequestBucket.verified.rawValue)
+        return byVersion.values.reduce(unknown[bucket] &+ other[bucket]) { $0 &+ $1[bucket] }
+    }
+
+    func count(of step: AppMeter.Step) -> UInt64 { steps[step.rawValue] }
 
     static let none = [UInt64](repeating: 0, count: RequestBucket.allCases.count)
 }

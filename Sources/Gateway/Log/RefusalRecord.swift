@@ -26,6 +26,8 @@ final class RefusalRecord: Sendable {
     let client: SocketAddress?
     let route: String?
     let app: String?
+    /// The platform of the proof, or the one that an enrolment names.
+    let platform: PlatformName?
     let version: String?
     let environment: AttestEnvironment?
     /// The key's name by `log.keys`.
@@ -58,6 +60,7 @@ final class RefusalRecord: Sendable {
             exchange.intake.match.routeIndex.map { exchange.site.settings.routes[$0].name }
             ?? exchange.intake.match.endpoint?.routeName
         app = verdict.sender.appID
+        platform = verdict.sender.platform
         version =
             exchange.prover.known.key?.bundleVersion
             ?? exchange.endpoints.enrolment?.record.bundleVersion

@@ -172,6 +172,11 @@ final class WorkerMeter: @unchecked Sendable {
         }
         if verdict.isJudged { meter.countStanding(of: verdict) }
         if let proof = verdict.sender.foreign { countForeign(proof, exchange) }
+        if exchange.intake.match.endpoint == .attestVerify, outcome.decision == .answered,
+            outcome.reason == .ok
+        {
+            app(verdict, exchange.site)?.count(.attested)
+        }
         guard let bucket = verdict.bucket else { return }
         meter.count(bucket, verdict.side, isRefused: verdict.isRefusedByProof)
         app(verdict, exchange.site)?.count(
@@ -196,15 +201,24 @@ final class WorkerMeter: @unchecked Sendable {
 
     /// The counts of the exchange's app; nil if the app is unknown or not configured.
     private func app(_ verdict: borrowing Verdict, _ site: Site) -> AppMeter? {
-        guard let id = verdict.sender.appID else { return nil }
+        verdict.sender.appID.flatMap { app($0, site) }
+    }
+
+    /// Counts the first assertion of a key of an app.
+    func countFirstAssertion(ofApp id: String?, _ site: Site) {
+        add(.firstAssertions)
+        if let id { app(id, site)?.count(.firstAssertion) }
+    }
+
+    private func app(_ id: String, _ site: Site) -> AppMeter? {
         // Most gateways have few apps, and most requests are from the same one.
         if let lastApp, lastApp.generation == site.generation, lastApp.id == id {
             return lastApp.meter
         }
-        guard site.settings.apps.contains(where: { $0.id == id }) else { return nil }
+        guard let app = site.settings.apps.first(where: { $0.id == id }) else { return nil }
         let meter = byApp.withLock { meters in
             if let known = meters[id] { return known }
-            let fresh = AppMeter()
+            let fresh = AppMeter(platform: app.platform)
             meters[id] = fresh
             return fresh
         }

@@ -12,6 +12,8 @@ import Settings
 /// apps in the settings, and nothing else here.
 public struct PlatformEntry: Sendable {
     let name: PlatformName
+    /// True if an assertion of the platform has a counter, which is 1 in a key's first one.
+    let hasCounters: Bool
     /// The details of its enrolments that have metrics.
     let countedDetails: [CountedDetail]
     /// Makes the rules for the apps and roots of a configuration.
@@ -29,7 +31,9 @@ public struct PlatformEntry: Sendable {
     static func appAttest(
         macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest
     ) -> PlatformEntry {
-        PlatformEntry(name: .apple, countedDetails: AppAttestPlatform.countedDetails) {
+        PlatformEntry(
+            name: .apple, hasCounters: true, countedDetails: AppAttestPlatform.countedDetails
+        ) {
             settings throws(ConfigurationFailure) in
             let skew = settings.trust.clockSkew.components.seconds
             return AppAttestPlatform(
@@ -45,7 +49,9 @@ public struct PlatformEntry: Sendable {
     static func android(
         revocations: @escaping @Sendable () -> AndroidPlatform.Revocations
     ) -> PlatformEntry {
-        PlatformEntry(name: .android, countedDetails: AndroidPlatform.countedDetails) {
+        PlatformEntry(
+            name: .android, hasCounters: false, countedDetails: AndroidPlatform.countedDetails
+        ) {
             settings throws(ConfigurationFailure) in
             AndroidPlatform(
                 AndroidAttestationVerifier(

@@ -15,7 +15,8 @@ struct MadeUpPlatform: Platform {
         id: appID, platform: platformName, environments: [.production])
 
     /// All that a gateway has to be told of it.
-    static let entry = PlatformEntry(name: platformName, countedDetails: []) { settings in
+    static let entry = PlatformEntry(name: platformName, hasCounters: false, countedDetails: []) {
+        settings in
         MadeUpPlatform(apps: settings.apps.filter { $0.platform == platformName })
     }
 

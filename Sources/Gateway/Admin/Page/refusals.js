@@ -1,7 +1,7 @@
 // Refusals, and the answer to: why was this request refused?
 
 const words = (refusal) => ["request_id", "client", "route", "method", "host", "path", "user_agent",
-  "app", "app_version", "environment", "key", "status", "decision", "reason", "detail", "meaning",
+  "app", "platform", "app_version", "environment", "key", "status", "decision", "reason", "detail", "meaning",
   "remedy", "fault_text"].map((name) => refusal[name]).filter((value) => value !== undefined)
   .join("\n").toLowerCase();
 
@@ -65,6 +65,7 @@ function refusalElement(refusal) {
     ["Detail", refusal.detail && make("code", {}, refusal.detail)],
     ["Most often due to", refusal.fault_text], ["Route", refusal.route],
     ["Host", refusal.host], ["Client", refusal.client], ["App", refusal.app],
+    ["Platform", refusal.platform && platformName(refusal.platform)],
     ["App version", refusal.app_version], ["Environment", refusal.environment],
     ["Key", refusal.key && make("code", {}, refusal.key)], ["User agent", refusal.user_agent],
     ["The app was told to", refusal.action && refusal.action !== "none"

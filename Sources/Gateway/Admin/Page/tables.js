@@ -11,13 +11,22 @@ function byVersion(left, right) {
     || right.version.localeCompare(left.version, "en", { numeric: true });
 }
 
+const platformNames = { apple: "Apple", android: "Android" };
+const platformName = (platform) => platformNames[platform] || platform;
+
+/** An app with its platform. */
+function appName(status, app) {
+  const { platform } = status.history.versions.find((each) => each.app === app);
+  return `${app} (${platformName(platform)})`;
+}
+
 function subjects(status) {
   const asking = status.routes.filter((route) => isOwn(route) && Object.keys(route.buckets).length);
   const apps = [...new Set(status.history.versions.map((each) => each.app))];
   return [
     ["", [["", "All routes"]]],
     ["Routes", asking.map((route) => [`route ${route.name}`, route.name])],
-    ...apps.map((app) => [app, status.history.versions.filter((each) => each.app === app)
+    ...apps.map((app) => [appName(status, app), status.history.versions.filter((each) => each.app === app)
       .sort(byVersion).map((each) => [`version ${app} ${each.version}`, `version ${each.version}`])]),
   ].filter(([, entries]) => entries.length);
 }
@@ -107,7 +116,7 @@ function showVersions(status) {
   const versions = status.history.versions.filter((each) => total(each.buckets, Object.keys(each.buckets)))
     .sort(byVersion);
   for (const each of versions) {
-    if (each.app !== app) rows.push({ group: (app = each.app) });
+    if (each.app !== app) rows.push({ group: appName(status, (app = each.app)) });
     const all = total(each.buckets, judged);
     const good = sum(each.buckets.verified);
     // As the problem version_refused and its alarm have it.
@@ -159,6 +168,10 @@ function showFunnel(status) {
     ["verified", "Verified", "requests, of all keys"]];
   const counts = steps.map(([name]) => sum(funnel[name]));
   const most = Math.max(1, ...counts.slice(0, 3));
+  const { platforms } = funnel;
+  // Not every platform's keys tell which assertion is their first.
+  const byPlatform = (name) => platforms.map((each) => `${platformName(each.platform)} `
+    + (each[name] ? number(sum(each[name])) : "not counted")).join(", ");
   const rows = steps.map(([name, title, note], index) => {
     const before = index === 1 || index === 2 ? counts[index - 1] : 0;
     const parts = [{ name: index < 3 ? "requests" : "verified",
@@ -168,7 +181,8 @@ function showFunnel(status) {
       make("b", {}, number(counts[index])),
       index < 3 ? shareBar(parts, `${title}: ${counts[index]}`) : null,
       make("small", {}, before ? `${note}: ${percent(counts[index], before)} of those above`
-        : note));
+        : note),
+      platforms.length > 1 && index ? make("small", {}, byPlatform(name)) : null);
   });
   byId("funnel").replaceChildren(...rows);
 }
@@ -279,9 +293,10 @@ function showRest(status) {
       : `are renewed here, ${number(receipts.due)} due`
         + (receipts.due ? `, the oldest for ${duration(receipts.overdue_s)}` : "")
         + (receipts.paused ? `, paused: ${receipts.paused.replaceAll("_", " ")}` : "");
-  byId("keys").replaceChildren(table([{ title: "App" }, { title: "Environment" },
-    { title: "Status" }, { title: "Keys", class: "n" }], status.keys.map((each) => [each.app,
-    each.environment, each.status, number(each.count)]),
+  byId("keys").replaceChildren(table([{ title: "App" }, { title: "Platform" },
+    { title: "Environment" }, { title: "Status" }, { title: "Keys", class: "n" }],
+  status.keys.map((each) => [each.app, platformName(each.platform), each.environment, each.status,
+    number(each.count)]),
   status.keys_counted_at ? "No key is enrolled." : "Not counted yet."),
   make("p", { class: "note" }, `Receipts ${renewal}.`));
   byId("gateway").replaceChildren(pairs([

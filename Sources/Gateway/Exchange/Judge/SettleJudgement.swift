@@ -118,7 +118,7 @@ extension Judge {
             prover.known.app?.id ?? prover.proofFacts.appID ?? endpoints.enrolment?.record.appID
         circumstances.sender.platform =
             prover.known.app?.platform ?? prover.proofFacts.platform
-            ?? endpoints.enrolment?.record.platform
+            ?? endpoints.enrolmentPlatform
         switch prover.proofFacts.kind {
         case .developerToken:
             if case .developerToken(.opened(let token)) = prover.proof {

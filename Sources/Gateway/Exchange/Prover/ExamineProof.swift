@@ -136,7 +136,9 @@ extension Prover {
     /// Notes that every store has accepted what it was asked to accept.
     private func accept() {
         judge.conclude()
-        if state.proofFacts.counter == 1 { services.meter.add(.firstAssertions) }
+        if state.proofFacts.counter == 1 {
+            services.meter.countFirstAssertion(ofApp: state.known.app?.id, site)
+        }
         if isLimitedHere { limiter.countKeyRate() }
         // A registry that does not know the key would not store notes about it either.
         if state.known.key != nil, site.signals != nil {
