@@ -68,6 +68,7 @@ enum DoctorCommand {
         receipts(settings, report)
         signIns(settings, report)
         issuers(settings, report)
+        androidRevocations(settings, report)
         counters(settings, report)
         let forwards = settings.listeners.contains { $0.check == nil }
         for upstream in settings.upstreams {

@@ -15,12 +15,6 @@ package final class RevocationFetcher {
         fileprivate let client: (any KeySetClient)?
     }
 
-    /// The content of a file, and its age.
-    private struct FileContent: Sendable {
-        let document: [UInt8]
-        let age: Duration
-    }
-
     private let loop: EventLoop
     private let state: RevocationState
     private let log: any EventLog
@@ -31,7 +25,7 @@ package final class RevocationFetcher {
 
     private var settings: AndroidRevocationSettings?
     private var client: (any KeySetClient)?
-    private var reading: BlockingCall<Result<FileContent, IOError>>?
+    private var reading: BlockingCall<Result<RevocationContent, IOError>>?
     private var timer: Timer?
     private var isBusy = false
     /// True if the question under way was asked before a reload, which asks anew.
@@ -181,11 +175,7 @@ package final class RevocationFetcher {
         do throws(IOError) {
             reading = try BlockingCall(name: "revocations", loop: loop) {
                 Result { () throws(IOError) in
-                    // Before the content, so that the list is never younger than it seems.
-                    let modified = File.modifiedMilliseconds(path) ?? wallMilliseconds
-                    return FileContent(
-                        document: try File.read(path, byteCountMax: RevocationList.byteCountMax),
-                        age: max(.zero, .milliseconds(wallMilliseconds - modified)))
+                    try RevocationContent(of: path, wallMilliseconds: wallMilliseconds)
                 }
             } handler: { [unowned self] result in
                 endReading(result, path)
@@ -195,7 +185,7 @@ package final class RevocationFetcher {
         }
     }
 
-    private func endReading(_ result: Result<FileContent, IOError>, _ path: String) {
+    private func endReading(_ result: Result<RevocationContent, IOError>, _ path: String) {
         reading = nil
         isBusy = false
         guard let settings else { return }

@@ -1,4 +1,3 @@
-import EventLoop
 import HTTPSClient
 package import JWT
 package import Settings
@@ -13,19 +12,11 @@ package enum KeySetCheckup {
     /// Blocks. Nil if the keys are in a file.
     package static func ask(_ proof: ProofSettings) throws -> Finding? {
         guard let url = proof.url else { return nil }
-        let loop = try EventLoop()
-        let client = try HTTPSClient(loop: loop, proof.configuration)
-        var finding: Finding?
-        client.send(.document(at: url)) { result in
-            switch KeySetAnswer(result, for: Set(proof.algorithms)) {
-            case .keys(_, let tally, let life):
-                finding = .keys(tally, lifeSeconds: life.components.seconds)
-            case .none(_, let reason): finding = .failure(reason)
-            }
-            loop.stop()
+        let result = try HTTPSClient.fetch(.document(at: url), proof.configuration)
+        switch KeySetAnswer(result, for: Set(proof.algorithms)) {
+        case .keys(_, let tally, let life):
+            return .keys(tally, lifeSeconds: life.components.seconds)
+        case .none(_, let reason): return .failure(reason)
         }
-        loop.run()
-        client.close()
-        return finding
     }
 }
