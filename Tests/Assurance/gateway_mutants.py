@@ -1,6 +1,8 @@
-"""Turns one comparison of the gateway after another, and sees whether the model notices.
+"""Turns one comparison of the gateway after another, and sees whether the model notices, or, for
+the rules of Android's enrolments, whether a test fails.
 
-    python3 gateway_mutants.py [NUMBER...]   # from the repository's root: a build, and more
+    python3 gateway_mutants.py [NUMBER...]   # a build, and more
+    python3 gateway_mutants.py --check       # only whether the source still has each comparison
 
 All mutants are written into a copy of the repository, which is built once. GATEWAY_MUTANT then says
 which of them a run of the histories has; without it, the copy decides as the gateway does. Exits
@@ -16,46 +18,48 @@ import sys
 import tempfile
 
 import decision_model
+from android_rules import ANDROID, RULES
 
 KEYSTORE = "Sources/KeyStore"
-EXCHANGE = "Sources/Gateway/Exchange"
+PROVER = "Sources/Gateway/Exchange/Prover"
+ASSERTION = f"{PROVER}/Assertion"
 REDIS = "Sources/RedisKeyStore"
 TOKENS = "Sources/GatewayTokens"
 JUDGEMENT = "Sources/Judgement/Judgement.swift"
 SERVICES = "Sources/Gateway/Services/WorkerServices.swift"
 # File, what stands in front, what it says, what the mutant says, and what stands behind. A mutant
 # that says nothing lacks the statement.
-MUTANTS = [
+DECISIONS = [
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
      "return ", "distance < windowSize", "distance <= windowSize", " ? nil"),
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
-     "guard ", "advance.counter > advance.floor", "advance.counter >= advance.floor", " else"),
+     "guard ", "counter > advance.floor", "counter >= advance.floor", " else"),
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
-     "case .sameCounter: return ", ".replayed", ".challengeSpent", ""),
+     "case .sameMark: return ", ".replayed", ".challengeSpent", ""),
     (f"{KEYSTORE}/Floors/FloorShard.swift",
      "if ", "clock - raisedAt[entry] >= life", "clock - raisedAt[entry] > life", " {"),
     (f"{KEYSTORE}/Floors/FloorShard.swift",
      "let floor = ", "max(known, settled[entry])", "settled[entry]", ""),
-    (f"{EXCHANGE}/Proof/Assertion/VerifySignature.swift",
+    (f"{ASSERTION}/VerifySignature.swift",
      "guard challenge.keyID == nil || ", "challenge.keyID == keyID", "challenge.keyID != keyID",
      " else"),
-    (f"{EXCHANGE}/AdvanceCounter.swift",
-     "if windowSize == 1, ", "claim.assertion.counter <= floor.strict",
-     "claim.assertion.counter < floor.strict", ""),
-    (f"{EXCHANGE}/AdvanceCounter.swift",
-     "", "claim.assertion.counter <= highest", "claim.assertion.counter < highest", ""),
-    (f"{EXCHANGE}/VerifyAssertion.swift",
+    (f"{ASSERTION}/AdvanceCounter.swift",
+     "let counter = claim.counter, ", "counter <= floor.strict", "counter < floor.strict", ""),
+    (f"{ASSERTION}/AdvanceCounter.swift",
+     ".highest(of: keyID), ", "counter <= highest", "counter < highest", ""),
+    (f"{PROVER}/VerifyAssertion.swift",
      "case .revoked: ", "throw Refusal(.keyRevoked)", None, ""),
-    (f"{EXCHANGE}/Cohort.swift",
-     "", "proofFacts.keyID ?? keyIDBesideAssertion", "proofFacts.keyID", ""),
-    (f"{REDIS}/CounterScript.swift", "if counter ", "<=", "<", " floor then"),
+    ("Sources/Gateway/Exchange/Judge/Cohort.swift",
+     "if let keyID = ", "prover.proofFacts.keyID ?? keyIDBesideAssertion", "prover.proofFacts.keyID",
+     " {"),
+    (f"{REDIS}/CounterScript.swift", "if counts and counter ", "<=", "<", " floor then"),
     (f"{REDIS}/CounterScript.swift", "if tonumber(ARGV[7]) ", "<=", "<", " now then"),
     (f"{REDIS}/CounterScript.swift", "if kept ", ">=", "<", " floor then"),
     (f"{REDIS}/CounterScript.swift",
-     "if lives and ", "(ARGV[12] == 'whole' or not state)", "ARGV[12] == 'whole'", " then"),
+     "if lives and (ARGV[12] == 'whole'", " or not state", "", " or not counts) then"),
     (f"{REDIS}/IncarnationScript.swift", "and now ", "<=", "<", " last + "),
     (f"{REDIS}/IncarnationScript.swift", "or last ", ">=", "<", " tonumber(ARGV[4]) and"),
-    (f"{REDIS}/CounterNode.swift", "if isChanged, ", "hadIncarnation", "!hadIncarnation", " {"),
+    (f"{REDIS}/CounterNode.swift", "if isChanged, ", "known.hadOne", "!known.hadOne", " {"),
     (f"{REDIS}/CounterNode.swift",
      "if verdict == .incarnationChanged, let self, ", "call.incarnation == incarnation",
      "call.incarnation != incarnation", " {"),
@@ -64,7 +68,7 @@ MUTANTS = [
     (f"{TOKENS}/SessionTokenSealer.swift",
      "guard ", "issuedAt <= seconds + Self.clockSkewSeconds",
      "issuedAt < seconds + Self.clockSkewSeconds", " else"),
-    (f"{EXCHANGE}/Proof/SessionToken/SessionTokens.swift",
+    (f"{PROVER}/SessionToken/SessionTokens.swift",
      "", "ConstantTime.equals(present, binding)", "present != binding", " else"),
     (JUDGEMENT, "", "fault.reason == .storeUnavailable", "true", ", hasOpenToken {"),
     ("Sources/Policy/Rollout/Rollout.swift", "", "cohort < percent", "cohort <= percent", ""),
@@ -76,21 +80,22 @@ MUTANTS = [
     (f"{REDIS}/CounterScript.swift", "if ", "revoked", "false", " then"),
     (f"{REDIS}/CounterNode.swift",
      "if verdict == .revoked { ", "self?.lookLater(than: call)", None, " }"),
-    (f"{EXCHANGE}/AdvanceCounter.swift",
-     "if let keyID = proofFacts.keyID { ", "services.keyCache.invalidate([keyID])", None, " }"),
+    (f"{ASSERTION}/AdvanceCounter.swift",
+     "if let keyID = prover.proofFacts.keyID { ", "services.keyCache.invalidate([keyID])", None,
+     " }"),
     # Observing routes and rollouts.
     (JUDGEMENT, "", "policy.mode == .observe", "false", " || !isEnforced(cohort)"),
     (JUDGEMENT, " || ", "!isEnforced(cohort)", "false", ""),
     # Challenges.
-    (f"{EXCHANGE}/Proof/Assertion/VerifySignature.swift",
+    (f"{ASSERTION}/VerifySignature.swift",
      "guard ", "challenge.purpose == .assertion", "true", " else"),
-    (f"{EXCHANGE}/Proof/Assertion/VerifySignature.swift",
+    (f"{ASSERTION}/VerifySignature.swift",
      "guard ", "challenge.incarnation == now.incarnation", "true", " else"),
     # Session tokens.
     (f"{TOKENS}/SessionTokenSealer.swift", "guard ", "audience.contains(route)", "true", " else"),
-    (f"{EXCHANGE}/Proof/SessionToken/SessionTokens.swift",
+    ("Sources/Gateway/Endpoints/IssueToken.swift",
      "guard ", "site.settings.sessionTokens.boundHeader == nil", "true",
-     " || boundValueHash() != nil else"),
+     " || prover.boundValueHash() != nil"),
     (JUDGEMENT, "if ", "policy.onStoreFailure == .tokensOnly", "true", ","),
     # Floors.
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
@@ -101,8 +106,8 @@ MUTANTS = [
      "case .unheard: ", "unheard[entry] = max(unheard[entry], counter)", None, ""),
     (f"{KEYSTORE}/Floors/FloorTable.swift",
      "let kind: AcceptedCounter = ", "holds(keyID) ? .heard : .settled", ".heard", ""),
-    (f"{EXCHANGE}/AdvanceCounter.swift",
-     "if claim.challenge == nil { ", "try checkAccepted(claim)", None, " }"),
+    (f"{ASSERTION}/AdvanceCounter.swift",
+     "if claim.challenge == nil { ", "try checkAccepted(counter, of: claim.keyID)", None, " }"),
     # The life of an incarnation in Redis.
     (f"{REDIS}/CounterScript.swift", "and ", "noted >= tonumber(ARGV[10])", "true", ""),
     (f"{REDIS}/CounterScript.swift", "and ", "commands >= counted", "true", ""),
@@ -118,7 +123,17 @@ MUTANTS = [
     (f"{REDIS}/CounterScript.swift", "highest - counter ", ">=", ">", " tonumber(ARGV[5])"),
     (f"{REDIS}/CounterScript.swift",
      "if ", "check(string.sub(state, 1, -9)) ~= string.sub(state, -8)", "false", " then"),
+
+    # Keys of phones, which do not count.
+    (f"{ASSERTION}/VerifySignature.swift",
+     "if request.facts.uniqueness.counter == nil, ", "policy.challenge == .off", "false", " {"),
+    (f"{KEYSTORE}/Embedded/CounterShard.swift",
+     "case .otherMark: return ", ".challengeSpent", ".replayed", ""),
+    (f"{REDIS}/CounterScript.swift", "local counts = ARGV[5] ", "~=", "==", " '"),
+    (f"{ANDROID}/AndroidPlatform.swift",
+     "mark: ", "UInt32(truncatingIfNeeded: evidence.digest.word0)", "0", ")"),
 ]
+MUTANTS = DECISIONS + RULES
 # Why a mutant decides the same, by its number.
 EQUIVALENT = {}
 # What each mutated file gets at its end.
@@ -129,8 +144,8 @@ private let turnedNumber = ProcessInfo.processInfo.environment["GATEWAY_MUTANT"]
 private func isTurned(_ number: Int) -> Bool { turnedNumber == number }
 """
 COPY = ".build/mutants"
-# Other tests are not built.
-SUITE = "SimulationTests"
+# What judges mutants of decisions, and of rules. Other tests are not built.
+HISTORIES, RULES_TESTS = "SimulationTests", "AndroidAttestationTests"
 FILTER = "DecisionModelTests.agreement"
 # Histories that are played until some notice: the first seed, how many with counters inside, and
 # how many with Redis. What is for one kind of counters alone is not reached by the others.
@@ -146,8 +161,12 @@ def turned(path, number, old, new):
     return f"(isTurned({number}) ? {new} : {old})"
 
 
-def mutated():
-    """The files with all mutants in them, by their paths."""
+def is_rule(number):
+    return number > len(DECISIONS)
+
+
+def mutated(suites):
+    """The files with all mutants in them, by their paths, and the manifest with these suites."""
     texts = {}
     for number, (path, before, old, new, after) in enumerate(MUTANTS, 1):
         if path not in texts:
@@ -159,7 +178,7 @@ def mutated():
             sys.exit(f"gateway_mutants.py: {number}: {count} times in {path}: {line}")
         texts[path] = texts[path].replace(line, before + turned(path, number, old, new) + after)
     with open("Package.swift", encoding="utf-8") as file:
-        others = rf'\n +tests\(\s*"(?!{SUITE}")[^)]*\),'
+        others = rf'\n +tests\(\s*"(?!({"|".join(suites)})")[^)]*\),'
         texts["Package.swift"] = re.sub(others, "", file.read())
     return {path: text.encode() for path, text in texts.items()}
 
@@ -217,8 +236,26 @@ def play(number, first, embedded, redis):
         return len(paths), sum(map(is_noticed, paths))
 
 
+def fails_tests(number):
+    """Whether a test of the rules fails with a mutant, or with none if `number` is 0."""
+    status, _ = run("swift", "test", "--skip-build", "--filter", f"^{RULES_TESTS}\\.",
+                    GATEWAY_MUTANT=str(number))
+    return status != 0
+
+
+def try_rule(number):
+    """What came of a mutant of a rule, and whether that is as it should be."""
+    if fails_tests(number):
+        return "noticed by a test", True
+    if number in EQUIVALENT:
+        return f"equivalent, {EQUIVALENT[number]}", True
+    return "no test notices", False
+
+
 def try_mutant(number):
     """What came of a mutant, and whether that is as it should be."""
+    if is_rule(number):
+        return try_rule(number)
     total = 0
     path = MUTANTS[number - 1][0]
     for first, embedded, redis in ROUNDS:
@@ -234,14 +271,23 @@ def try_mutant(number):
 
 
 def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir))
+    if sys.argv[1:] == ["--check"]:
+        mutated([])
+        return 0
     chosen = [int(word) for word in sys.argv[1:]] or range(1, len(MUTANTS) + 1)
-    copy(mutated())
+    suites = {RULES_TESTS if is_rule(number) else HISTORIES for number in chosen}
+    copy(mutated(suites))
     status, words = run("swift", "build", "--product", "sallyportPackageTests")
     if status:
         sys.exit("gateway_mutants.py: not built:\n" + words[-4000:])
-    count, noticed = play(0, *ROUNDS[0])
-    if noticed or not count:
-        sys.exit(f"gateway_mutants.py: {noticed} of {count} histories without a mutant disagree")
+    if HISTORIES in suites:
+        count, noticed = play(0, *ROUNDS[0])
+        if noticed or not count:
+            sys.exit(f"gateway_mutants.py: {noticed} of {count} histories without a mutant "
+                     "disagree")
+    if RULES_TESTS in suites and fails_tests(0):
+        sys.exit("gateway_mutants.py: a test of the rules fails without a mutant")
     failures = 0
     for number in chosen:
         outcome, is_good = try_mutant(number)

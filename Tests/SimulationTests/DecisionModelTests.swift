@@ -105,4 +105,11 @@ struct DecisionModelTests {
         #expect(
             outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
     }
+
+    @Test("the gateway has every comparison that is turned in its mutants")
+    func gatewayMutants() throws {
+        let outcome = try Self.run("gateway_mutants.py", ["--check"])
+        #expect(
+            outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
+    }
 }

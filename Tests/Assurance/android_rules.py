@@ -1,0 +1,113 @@
+"""Comparisons of the rules for Android keys, each with its mutant, for gateway_mutants.py.
+
+The model does not cover enrolments, so a test of AndroidAttestationTests has to fail.
+"""
+
+ANDROID = "Sources/AndroidAttestation"
+CHECKS = f"{ANDROID}/Chain/ChainChecks.swift"
+CERTIFICATE = f"{ANDROID}/Chain/AndroidCertificate.swift"
+KEY = f"{ANDROID}/Policy/KeyChecks.swift"
+APP = f"{ANDROID}/Policy/AppChecks.swift"
+DESCRIPTION = f"{ANDROID}/KeyDescription"
+VERIFIER = f"{ANDROID}/AndroidAttestationVerifier.swift"
+# File, what stands in front, what it says, what the mutant says, and what stands behind.
+RULES = [
+    # The chain.
+    (VERIFIER, "certificateCounts = ", "3...6", "2...6", ""),
+    (VERIFIER, "certificateByteCountMax = ", "4096", "8192", ""),
+    (VERIFIER, "guard ", "ChainChecks.isOnCurve(publicKey)", "true", " else"),
+    (VERIFIER, "for owner in ", "owners", "Array(owners.prefix(1))", " {"),
+    (CHECKS, ".first(where: { ", "$0.keyInfo == chain.root.keyInfo", "true", " })"),
+    (CHECKS, "in pairs where ", "pair.0.issuer != pair.1.subject", "false", " {"),
+    (CHECKS, "where ", "certificate.extensionValue(ObjectIdentifiers.keyDescription) != nil",
+     "false", " {"),
+    (CHECKS, "guard ", "issuer.key.mayIssue", "true", ", let algorithm"),
+    (CHECKS, "algorithm = certificate.algorithm,\n                ", "algorithm.fits(issuer.key)",
+     "true", "\n"),
+    (CHECKS, "guard\n                ",
+     "issuerKey.isValid(\n                    certificate.signature.span, message: "
+     "certificate.signedPart.span,\n                    scheme: algorithm.scheme)", "true", "\n"),
+    (CHECKS, "if !isAlways, ", "latest < validity.lowerBound", "false", " {"),
+    (CHECKS, "guard ", "provisioning != .factory", "true", " else { continue }"),
+    (CHECKS, "if !isNever, ", "earliest > validity.upperBound", "false", " {"),
+    (CHECKS, "status(of: serial) { ", "throw .revoked(index: index, status)", None, " }"),
+    (CERTIFICATE, "read(.sequence), ", "outer.isAtEnd", "true", " else { throw .structure }"),
+    (CERTIFICATE, "guard ", "ASCII.equals(innerAlgorithm, algorithm)", "true", " else"),
+    (CERTIFICATE, "return ", "inner.readInteger() == 2", "inner.readInteger() != nil", " &&"),
+    (CERTIFICATE, "parts.isAtEnd,\n                ",
+     "!extensions.contains(where: { $0.oid == oid })", "true", "\n"),
+    (CERTIFICATE, "guard ", "!isCritical || ObjectIdentifiers.isKnownExtension(oid)", "true",
+     " else"),
+    (CERTIFICATE, "", "notBefore <= notAfter", "true", "\n"),
+    (f"{ANDROID}/Chain/SubjectPublicKey.swift", "", "point.first == 0x04", "true", "\n"),
+    (f"{ANDROID}/Chain/AndroidProvisioning.swift", "", "info != nil", "false", " ||"),
+    (f"{ANDROID}/Chain/AndroidProvisioning.swift", "|| ",
+     "organizations.contains { Self.remoteOrganizations.contains($0) }", "false", "\n"),
+    # The key.
+    (KEY, "guard ", "KeyID(of: publicKey) == keyID", "true", " else"),
+    (KEY, "", "challenge.count > challengeByteCountMax", "challenge.count >= challengeByteCountMax",
+     " ?"),
+    (KEY, "return ", "!expected.isEmpty", "true", " &&"),
+    (KEY, "&& ", "description.attestationChallenge == expected", "true", "\n"),
+    (KEY, "guard ", "description.hasAscendingTags", "true", " else"),
+    (KEY, "guard ", "!description.softwareEnforced.hasDeviceIdentifiers", "true", ","),
+    (KEY, "", "!description.hardwareEnforced.hasDeviceIdentifiers", "true", "\n"),
+    (KEY, "guard ", "level == description.keyMintSecurityLevel", "true", " else"),
+    (KEY, "guard ", "level >= policy.securityLevelMin", "true", " else"),
+    (KEY, "level != .strongBox || ", "isStrongBoxChain != false", "true", " else"),
+    (KEY, "guard ", "description.enforced.origin == generated",
+     "(description.enforced.origin ?? generated) == generated", " else"),
+    (KEY, "guard ", "list.algorithm == ec", "true", ","),
+    (KEY, "", "(list.keySize ?? p256BitCount) == p256BitCount", "true", ","),
+    (KEY, "", "(list.ecCurve ?? p256) == p256", "true", "\n"),
+    (KEY, "guard ", "purposes.contains(sign)", "true", ","),
+    (KEY, "", "purposes.allSatisfy({ $0 == sign || $0 == verify })", "true", " else"),
+    (KEY, "guard ", "description.enforced.digests.contains(sha256)", "true", " else"),
+    (KEY, "guard ", "!description.softwareEnforced.isForAllApplications", "true", ","),
+    (KEY, "", "!description.hardwareEnforced.isForAllApplications", "true", "\n"),
+    (KEY, "guard let root = ", "description.hardwareEnforced.rootOfTrust",
+     "(description.hardwareEnforced.rootOfTrust ?? description.softwareEnforced.rootOfTrust)",
+     " else"),
+    (KEY, "guard ", "root.isDeviceLocked", "true", " else"),
+    (KEY, "guard let key, ", "policy.bootKeys.contains(key)", "true", " else"),
+    (KEY, "let level = ", "description.hardwareEnforced.osPatchLevel",
+     "(description.hardwareEnforced.osPatchLevel ?? description.softwareEnforced.osPatchLevel)",
+     ","),
+    (KEY, "guard !isUnbounded, ", "age / 86_400 <= Int64(days)", "age / 86_400 < Int64(days)",
+     " else"),
+    (f"{ANDROID}/Policy/AndroidDemands.swift",
+     "self.securityLevel = ", "max(securityLevel, .trustedEnvironment)", "securityLevel", "\n"),
+    # The app.
+    (APP, "apps.filter { ", "$0.platform == .android", "true", " }"),
+    (APP, "indices.filter { ", "known[$0].id == package.name", "true", " }"),
+    (APP, "", "id.signingDigests.allSatisfy(demands.signingDigests.contains)",
+     "id.signingDigests.contains(where: demands.signingDigests.contains)", "\n"),
+    (APP, "guard let id = ", "description.softwareEnforced.applicationID",
+     "(description.softwareEnforced.applicationID ?? description.hardwareEnforced.applicationID)",
+     " else"),
+    # The description.
+    (f"{DESCRIPTION}/KeyDescription.swift", "guard ", "outer.isAtEnd", "true", " else"),
+    (f"{DESCRIPTION}/KeyDescription.swift", "guard ", "fields.isAtEnd", "true", " else"),
+    (f"{DESCRIPTION}/KeyDescription.swift", "", "version > 0", "version >= 0", " else"),
+    (f"{DESCRIPTION}/AuthorizationList.swift", "guard ", "seen.insert(tag).inserted",
+     "seen.insert(tag).inserted || true", " else"),
+    (f"{DESCRIPTION}/AuthorizationList.swift", "if ", "tag < last", "false", " {"),
+    (f"{DESCRIPTION}/AuthorizationList.swift", "guard isRead, ", "value.isAtEnd", "true", " else"),
+    (f"{DESCRIPTION}/AuthorizationList.swift", "",
+     "element.tag == .context(element.tag.number)", "true", "\n"),
+    (f"{DESCRIPTION}/RootOfTrust.swift", "fields.isAtEnd, ",
+     "attestationVersion < Self.hashVersionMin", "attestationVersion <= Self.hashVersionMin", " {"),
+    (f"{DESCRIPTION}/AttestationApplicationID.swift", "", "!packageSet.isEmpty", "true", ","),
+    (f"{DESCRIPTION}/AttestationApplicationID.swift", "", "!digestSet.isEmpty", "true", "\n"),
+    (f"{DESCRIPTION}/AttestationApplicationID.swift", "fields.isAtEnd, ", "!name.isEmpty", "true",
+     "\n"),
+    # What was withdrawn.
+    (f"{ANDROID}/Revocation/RevocationList.swift",
+     "decimalNumber: serial.utf8) { ", "add(number, status)", None, " }"),
+    (f"{ANDROID}/Revocation/RevocationList.swift",
+     "if ", "statuses[number] != .revoked", "true", " {"),
+    (f"{ANDROID}/Revocation/RevocationList.swift",
+     "guard ", "entries.count <= Self.entryCountMax", "true", " else"),
+    (f"{ANDROID}/Revocation/CertificateSerial.swift",
+     "guard ", "digits.count <= Self.byteCountMax", "true", ","),
+]
