@@ -67,6 +67,8 @@ public enum AndroidFault: String, Sendable, CaseIterable {
     case imeiAttested
     case meidAttested
     case secondIMEIAttested
+    /// The identifier stands among what the system enforces.
+    case imeiInSoftware
 
     // MARK: the key
     case softwareKey
@@ -130,7 +132,8 @@ public enum AndroidFault: String, Sendable, CaseIterable {
         switch self {
         case .otherChallenge, .challengeEmpty, .challengeCutShort: "challenge_mismatch"
         case .tagsDescend: "tag_order"
-        case .serialNumberAttested, .imeiAttested, .meidAttested, .secondIMEIAttested:
+        case .serialNumberAttested, .imeiAttested, .meidAttested, .secondIMEIAttested,
+            .imeiInSoftware:
             "device_identifiers"
         case .softwareKey, .levelsDiffer, .strongBoxByClaim: "security_level"
         case .imported, .originMissing, .originInSoftware: "origin"

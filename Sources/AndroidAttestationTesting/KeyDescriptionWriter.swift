@@ -69,6 +69,8 @@ struct KeyDescriptionWriter {
         return DERWriter.sequence(elements)
     }
 
+    private static let imei = DERWriter.octetString(Array("1234".utf8))
+
     // MARK: what the system enforces
 
     private func software(_ level: AndroidSecurityLevel) -> [Authorization] {
@@ -82,6 +84,7 @@ struct KeyDescriptionWriter {
         switch fault {
         case .allApplicationsInSoftware: list.append((600, DERWriter.null))
         case .rootOfTrustInSoftware: list.append((704, rootOfTrust))
+        case .imeiInSoftware: list.append((714, Self.imei))
         case .originInSoftware: list.append((702, DERWriter.integer(0)))
         case .softwareKey: list += key + [(704, rootOfTrust)]
         default: break
@@ -122,7 +125,7 @@ struct KeyDescriptionWriter {
         case .allApplications: list.append((600, DERWriter.null))
         case .applicationIDInHardware: list.append((709, applicationID))
         case .serialNumberAttested: list.append((713, DERWriter.octetString(Array("S1".utf8))))
-        case .imeiAttested: list.append((714, DERWriter.octetString(Array("1234".utf8))))
+        case .imeiAttested: list.append((714, Self.imei))
         case .meidAttested: list.append((715, DERWriter.octetString(Array("A1".utf8))))
         case .secondIMEIAttested: list.append((723, DERWriter.octetString(Array("5678".utf8))))
         default: break

@@ -95,6 +95,10 @@ struct AndroidSimulationTests {
             enrolment.challenge = other
             #expect(try enrolment.failure() == .challengeMismatch)
         }
+        // An empty challenge is none, also if the phone attests it.
+        var empty = try Enrolment(fault: .challengeEmpty)
+        empty.challenge = []
+        #expect(try empty.failure() == .challengeMismatch)
         for byteCount in [1, 127, 128, 129, 500] {
             let token = [UInt8](repeating: 0x61, count: byteCount)
             let attested = byteCount > 128 ? SHA256.hash(token).array : token
@@ -112,6 +116,13 @@ struct AndroidSimulationTests {
         let enrolment = try Enrolment()
         let other = try Enrolment()
         #expect(try enrolment.failure(keyID: other.phone.keyID) == .keyIDMismatch)
+        // The hybrid form of a point is as long, and no phone writes it.
+        let form = [0x00, 0x04] + enrolment.phone.publicKey.x.array.prefix(8)
+        var hybrid = enrolment
+        let start = try #require(
+            hybrid.chain[0].indices.first { hybrid.chain[0][$0...].starts(with: form) })
+        hybrid.chain[0][start + 1] = 0x06
+        #expect(try hybrid.failure() == .leafKey)
         let point = P256PublicKey(x: androidDigest, y: androidDigest)
         // The simulator writes the key without looking at it.
         var forged = enrolment
