@@ -7,7 +7,7 @@ struct JSONScannerTests {
         _ names: [String], candidates: Int = 0
     ) -> JSONScanner.Search {
         JSONScanner.Search(
-            names: names.map { Array($0.utf8) }, stringByteCountMax: 8,
+            pointers: names.map { JSONPointer(name: Array($0.utf8)) }, stringByteCountMax: 8,
             candidateCountMax: candidates,
             isCandidate: candidates == 0 ? nil : { $0.count > 1 && $0[0] == UInt8(ascii: "!") })
     }
@@ -37,18 +37,24 @@ struct JSONScannerTests {
     }
 
     private func string(_ text: String) -> JSONMember { .string(Array(text.utf8)) }
+    private func number(_ text: String) throws -> JSONMember {
+        .number(try #require(JSONNumber(text)))
+    }
 
     @Test("finds strings of the outermost object by name, however the text is cut")
     func finds() throws {
         let text = #" {"b" : {"a":"no"},"a":"yes" , "c":["a",{"a":1}],"d":-1.5E+3,"e":null} "#
         #expect(
             try find(text, ["a", "b", "d", "z"]).members
-                == [string("yes"), .other, .other, .absent])
+                == [string("yes"), .other, number("-1500"), .absent])
         #expect(try find("{}").members == [.absent])
         #expect(try find(#"{"a":""}"#).members == [string("")])
         #expect(try find(#"{"aa":"x","":"y"}"#).members == [.absent])
-        for value in ["true", "false", "null", "0", "-0", "10.5", "1e5", "[]", "{}", "[[1]]"] {
+        for value in ["true", "false", "null", "[]", "{}", "[[1]]"] {
             #expect(try find("{\"a\":\(value)}").members == [.other], "\(value)")
+        }
+        for value in ["0", "-0", "10.5", "1e5"] {
+            #expect(try find("{\"a\":\(value)}").members == [number(value)], "\(value)")
         }
     }
 
@@ -154,8 +160,12 @@ struct JSONScannerTests {
                     let reader = try JSONObjectReader(
                         parsing: changed.span, byteCountMax: 100, depthMax: 3)
                     let member = reader.string("a").map { JSONMember.string($0) }
-                    let expected = member ?? (reader.has("a") ? .other : .absent)
-                    #expect(found == [expected], "\(index) \(byte)")
+                    if member == nil, reader.has("a"), case .number? = found?.first {
+                        // The reader does not tell numbers from other values.
+                    } else {
+                        let expected = member ?? (reader.has("a") ? .other : .absent)
+                        #expect(found == [expected], "\(index) \(byte)")
+                    }
                     accepted += 1
                 } catch {
                     switch error {

@@ -24,13 +24,13 @@ extension AssertionProver {
     }
 
     var bodySearch: JSONScanner.Search {
-        let names = bodyNames
+        let pointers = bodyNames.map { JSONPointer(name: $0) }
         guard policy.challenge == .off else {
             return JSONScanner.Search(
-                names: names, stringByteCountMax: Self.challengeByteCountMax)
+                pointers: pointers, stringByteCountMax: Self.challengeByteCountMax)
         }
         return JSONScanner.Search(
-            names: names, stringByteCountMax: Self.challengeByteCountMax,
+            pointers: pointers, stringByteCountMax: Self.challengeByteCountMax,
             candidateCountMax: Self.candidateCountMax, isCandidate: Self.looksLikeChallenge)
     }
 
@@ -65,7 +65,7 @@ extension AssertionProver {
         case .absent: return nil
         case .string(let text):
             if let keyID = KeyID(base64: text.span) { return keyID }
-        case .other, .repeated: break
+        case .number, .other, .repeated: break
         }
         throw Refusal(.assertionMalformed, .keyIDMember)
     }
@@ -75,7 +75,7 @@ extension AssertionProver {
     ) throws(Refusal) -> [UInt8]? {
         var named: [UInt8]?
         switch member {
-        case .absent, .other: break
+        case .absent, .number, .other: break
         case .string(let text): named = text
         case .repeated:
             throw Refusal(
