@@ -56,7 +56,9 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
-    @Test("says everything that is wrong with what routes do", arguments: GoldenCase.actions)
+    @Test(
+        "says everything that is wrong with what routes do",
+        arguments: GoldenCase.actions + GoldenCase.bodies)
     func actions(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }

@@ -1,3 +1,4 @@
+import Policy
 import Settings
 import Testing
 
@@ -44,10 +45,10 @@ struct SettingsPrinterTests {
         #expect(!SettingsPrinter.text(of: settings).contains("p/w"))
     }
 
-    @Test("masks headers that came from a file or the environment")
+    @Test("shows a header from a file as it is written, and masks one from the environment")
     func secretHeader() throws {
         let configuration = Configuration(
-            environment: ["TOKEN": "hunter3"], files: ["/secret": "hunter2"])
+            environment: ["TOKEN": "hunter3"], files: ["/secret": "hunter2{key_id}\n"])
         let settings = try configuration.settings(
             """
             routes:
@@ -59,7 +60,14 @@ struct SettingsPrinterTests {
                 attest: { mode: enforce }
             """)
         let text = SettingsPrinter.text(of: settings)
-        #expect(text.contains("Authorization: \"***\"") && !text.contains("hunter"))
+        #expect(text.contains("Authorization: \"Bearer ${file:/secret}\""))
+        #expect(text.contains("X-Api-Key: \"***\"") && !text.contains("hunter"))
+        // A brace in a key begins no variable.
+        let line = try #require(settings.routes[0].requestHeaders.set.first)
+        #expect(line.value == TextTemplate(literal: "Bearer hunter2{key_id}"))
+        #expect(
+            settings.secretFiles.map(\.path) == ["/secret"]
+                && settings.secretFiles[0].setting == "routes[0].request_headers")
     }
 
     @Test("quotes what YAML or ${…} would take apart")

@@ -32,8 +32,9 @@ final class RouteHandling: Sendable {
                 route.upstream.flatMap { settings.upstreams[$0].commonHost }.map { Array($0.utf8) }
             case .name(let name): Array(name.utf8)
             }
-        requestEdits = FieldEdits(route.requestHeaders)
-        responseEdits = FieldEdits(route.responseHeaders)
+        requestEdits = FieldEdits(
+            route.requestHeaders, withholding: route.requestHeaders.withheldNames)
+        responseEdits = FieldEdits(route.responseHeaders, withholding: [])
         streamsBody = route.streamsBody
         onClientClose = route.onClientClose
         let overrides = route.overrides
@@ -59,13 +60,15 @@ final class RouteHandling: Sendable {
 
 /// The headers that a route removes and adds.
 struct FieldEdits: Sendable {
-    /// The names that are removed, in every spelling, including those that are set anew.
+    /// The names that are removed, in every spelling, including those that are set anew and those
+    /// of credentials that clients may not send.
     let removed: FieldNameSet
     let lines: [(name: [UInt8], value: TextTemplate)]
 
-    init?(_ edits: HeaderEdits) {
+    init?(_ edits: HeaderEdits, withholding withheld: [String]) {
         guard !edits.isEmpty else { return nil }
-        removed = FieldNameSet(exact: edits.remove + edits.set.map(\.name), prefixes: [])
+        removed = FieldNameSet(
+            exact: edits.remove + edits.set.map(\.name) + withheld, prefixes: [])
         lines = (edits.set + edits.add).map { (Array($0.name.utf8), $0.value) }
     }
 }

@@ -169,6 +169,7 @@ struct CrossChecks {
         }
         warnOfHiddenBodies()
         warnOfHiddenUsers()
+        warnOfOpenCredentials()
         warnOfUncountedKeys()
         let used = Set(settings.routes.compactMap(\.upstream))
         for (index, upstream) in settings.upstreams.enumerated() where !used.contains(index) {
@@ -195,6 +196,42 @@ struct CrossChecks {
                     + "body that is no GET, HEAD or OPTIONS and has no Content-Length: 0: a proxy "
                     + "that asks as \(dialect.rawValue) shows no body. With client_data: header "
                     + "and body: claimed the upstream compares it", at: "\(path).attest.mode")
+        }
+    }
+
+    /// The settings by which requests without a valid proof pass a route that enforces.
+    private func openings(of route: Route) -> [String] {
+        let policy = route.attest
+        guard policy.mode == .enforce else { return [] }
+        return [
+            ("on_missing", policy.onMissing != .deny), ("on_invalid", policy.onInvalid != .deny),
+            ("on_lower_tier", policy.onLowerTier != .deny),
+            ("on_store_failure", policy.onStoreFailure.action != .deny),
+            ("rollout", policy.rolloutPercent < 100 || route.rollout != nil),
+        ].filter(\.1).map(\.0)
+    }
+
+    /// Warns of keys in request headers that strangers can use, or read on their way.
+    private func warnOfOpenCredentials() {
+        for (path, route) in routes where !route.requestHeaders.files.isEmpty {
+            if route.attest.mode != .enforce, !context.isFaulty("\(path).attest.mode") {
+                context.warning(
+                    "\(route.attest.mode) lets any client use the key that request_headers adds: "
+                        + "write enforce", at: "\(path).attest.mode")
+            } else {
+                for name in openings(of: route) {
+                    context.warning(
+                        "lets clients without a proof use the key that request_headers adds",
+                        at: "\(path).attest.\(name)")
+                }
+            }
+            guard let index = route.upstream, settings.upstreams[index].tls == nil,
+                let server = settings.upstreams[index].servers.first(where: { !$0.endpoint.isLocal }
+                )
+            else { continue }
+            context.warning(
+                "a key goes to \(server.endpoint) without TLS: set upstreams."
+                    + "\(settings.upstreams[index].name).tls", at: "\(path).request_headers")
         }
     }
 

@@ -170,6 +170,7 @@ struct Example {
         "routes[].request_headers.remove": possible("[Cookie]"),
         "routes[].request_headers.set": possible("{ X-Real-IP: \"{client_address}\" }"),
         "routes[].request_headers.add": possible("{ X-Seen-By: gateway }"),
+        "routes[].request_headers.keep": possible("[Authorization]"),
         "routes[].response_headers.remove": possible("[Server]"),
         "routes[].response_headers.set": possible("{ Cache-Control: no-store }"),
         "routes[].response_headers.add": possible(

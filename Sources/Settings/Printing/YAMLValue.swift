@@ -8,7 +8,13 @@ indirect enum YAMLValue {
     case mapping([YAMLPair])
 
     /// A text that reads back the same, with `${` kept from being replaced.
-    static func text(_ value: String) -> YAMLValue { .scalar(quoted(value)) }
+    static func text(_ value: String) -> YAMLValue {
+        let value = value.replacing("${", with: "$${")
+        return .scalar(isPlain(value) ? value : quoted(value))
+    }
+
+    /// A text in quotes, in which `${` stands for a replacement.
+    static func source(_ value: String) -> YAMLValue { .scalar(quoted(value)) }
 
     var isAbsent: Bool { if case .absent = self { true } else { false } }
 
@@ -33,12 +39,12 @@ indirect enum YAMLValue {
         }
     }
 
-    private static func quoted(_ value: String) -> String {
-        let value = value.replacing("${", with: "$${")
-        let isPlain =
-            value.utf8.first.map { $0.isLetterOrDigit || $0.isOne(of: "_/") } ?? false
+    private static func isPlain(_ value: String) -> Bool {
+        value.utf8.first.map { $0.isLetterOrDigit || $0.isOne(of: "_/") } ?? false
             && value.utf8.allSatisfy { $0.isLetterOrDigit || $0.isOne(of: "_-./%") }
-        if isPlain { return value }
+    }
+
+    private static func quoted(_ value: String) -> String {
         var quoted = "\""
         for scalar in value.unicodeScalars {
             switch scalar {

@@ -84,21 +84,24 @@ struct Field {
         }
     }
 
-    /// A text that is not empty, with `${…}` replaced.
-    func text() -> SettingText? {
+    /// A text that is not empty, with `${…}` replaced. `take` is as in
+    /// ``Substitution/expand(_:take:)``.
+    func text(
+        take: (String) throws(Fault) -> String = { text throws(Fault) in text }
+    ) -> SettingText? {
         guard case .scalar(let raw, _) = node.kind else {
             wrongType(expected: "a single value")
             return nil
         }
         do {
-            let outcome = try context.substitution.expand(raw)
+            let outcome = try context.substitution.expand(raw, take: take)
             guard !outcome.text.isEmpty else {
                 error(raw.isEmpty ? "has no value" : "is empty once ${…} is replaced")
                 return nil
             }
             return SettingText(
                 value: outcome.text, shown: quoted(outcome.usesFile ? raw : outcome.text),
-                isSubstituted: outcome.text != raw)
+                isSubstituted: outcome.text != raw, source: raw, files: outcome.files)
         } catch {
             self.error(error.message)
             return nil
@@ -107,18 +110,25 @@ struct Field {
 
     /// The result of `parse` for the text; nil, with a report, if it throws.
     func parse<Value>(_ parse: (String) throws(Fault) -> Value) -> Value? {
-        value(parse) { Self.mayHoldPassword($0.value) ? "the text" : $0.shown }
+        text().flatMap { self.parse($0, parse) }
+    }
+
+    /// The result of `parse` for a text of this field; nil, with a report, if it throws.
+    func parse<Value>(
+        _ text: SettingText, _ parse: (String) throws(Fault) -> Value
+    ) -> Value? {
+        value(text, parse) { Self.mayHoldPassword($0.value) ? "the text" : $0.shown }
     }
 
     /// The result of `parse` for a URL. Messages do not show it, because it may hold a password.
     func url<URL>(_ parse: (String) throws(Fault) -> URL) -> URL? {
-        value(parse) { _ in "the URL" }
+        text().flatMap { value($0, parse) { _ in "the URL" } }
     }
 
     private func value<Value>(
-        _ parse: (String) throws(Fault) -> Value, shown: (SettingText) -> String
+        _ text: SettingText, _ parse: (String) throws(Fault) -> Value,
+        shown: (SettingText) -> String
     ) -> Value? {
-        guard let text = text() else { return nil }
         do throws(Fault) {
             return try parse(text.value)
         } catch {
@@ -187,6 +197,10 @@ struct SettingText {
     let shown: String
     /// True if a part came from the environment or a file.
     let isSubstituted: Bool
+    /// The value as the configuration writes it.
+    let source: String
+    /// The paths of the files whose texts are parts of the value.
+    let files: [String]
 }
 
 /// The text in quotes, cut to 60 characters and kept on one line.

@@ -20,9 +20,15 @@ struct Substitution {
         var text: String
         /// Files hold secrets: such a text is not quoted in a message.
         var usesFile: Bool
+        /// The paths of the files whose texts were used.
+        var files: [String] = []
     }
 
-    func expand(_ text: String) throws(SubstitutionFault) -> Outcome {
+    /// `take` makes the part of a value from the text of a file. Its fault follows the reference in
+    /// the message, and must not show the text.
+    func expand(
+        _ text: String, take: (String) throws(Fault) -> String = { text throws(Fault) in text }
+    ) throws(SubstitutionFault) -> Outcome {
         var outcome = Outcome(text: "", usesFile: false)
         var rest = Substring(text)
         while let dollar = rest.firstIndex(of: "$") {
@@ -36,8 +42,14 @@ struct Substitution {
                     throw SubstitutionFault(message: "${ without its }; write $${ for a literal ${")
                 }
                 let reference = rest[..<end].dropFirst(2)
-                outcome.text += try value(of: reference)
-                outcome.usesFile = outcome.usesFile || reference.hasPrefix("file:")
+                if reference.hasPrefix("file:") {
+                    let path = String(reference.dropFirst(5))
+                    outcome.text += try contents(path, take)
+                    outcome.usesFile = true
+                    outcome.files.append(places.path(of: path))
+                } else {
+                    outcome.text += try value(of: reference)
+                }
                 rest = rest[end...].dropFirst()
             } else {
                 outcome.text += "$"
@@ -57,7 +69,6 @@ struct Substitution {
     }
 
     private func value(of reference: Substring) throws(SubstitutionFault) -> String {
-        if reference.hasPrefix("file:") { return try contents(String(reference.dropFirst(5))) }
         var name = reference
         var fallback: Substring?
         if let colon = reference.firstIndex(of: ":") {
@@ -88,6 +99,17 @@ struct Substitution {
     }
 
     private static let forms = "write ${VAR}, ${VAR:-default} or ${file:/path}"
+
+    private func contents(
+        _ path: String, _ take: (String) throws(Fault) -> String
+    ) throws(SubstitutionFault) -> String {
+        let text = try contents(path)
+        do throws(Fault) {
+            return try take(text)
+        } catch {
+            throw SubstitutionFault(message: "${file:\(path)} \(error.message)")
+        }
+    }
 
     private func contents(_ path: String) throws(SubstitutionFault) -> String {
         guard !path.isEmpty else { throw SubstitutionFault(message: "${file:} names no file") }

@@ -33,6 +33,7 @@ struct HeaderEditReader {
         } yaml: { lines in
             .mapping(
                 lines.map { line in
+                    if let source = line.source { return YAMLPair(line.name, .source(source)) }
                     let text = line.isSecret ? SettingsPrinter.passwordMask : line.value.description
                     return YAMLPair(line.name, .text(text))
                 })
@@ -42,23 +43,64 @@ struct HeaderEditReader {
             Setting(
                 "set", \.set, lines.unlessEmpty,
                 "Headers that replace those sent. Values may hold {client_address}, {request_id}, "
-                    + "{host} and {key_id} (of a verified request); {{ stands for {.")
+                    + "{host} and {key_id} (of a verified request); {{ stands for {."
+                    + (isRequest ? " ${file:PATH} adds a key: one line of up to 8KiB." : ""))
             Setting(
                 "add", \.add, lines.unlessEmpty,
                 "Headers added beside those sent. Values are as in set.")
+            isRequest ? [Self.keep(name)] : []
         }
-        return .section(form)
+        return .section(form) { section, edits in
+            guard isRequest, edits.files.isEmpty, !section.isFaulty("set"), !section.isFaulty("add")
+            else { return }
+            section.refuse(["keep"], "is used beside a value with ${file:PATH} only")
+        }
+    }
+
+    private static func keep(_ name: Kind<String>) -> Setting<HeaderEdits> {
+        let credential = name.checked { field, name in
+            guard !HeaderEdits.credentialNames.contains(name) else { return }
+            field.error(
+                "\(quoted(name)) is no header that would be removed: those are "
+                    + HeaderEdits.credentialNames.joined(separator: ", "))
+        }
+        return Setting(
+            "keep", \.keep, .list(credential).unlessEmpty,
+            "A value with ${file:PATH} removes the client's Authorization, Api-Key, X-Api-Key and "
+                + "X-Goog-Api-Key, except these.")
+    }
+
+    /// The longest text of a file, in bytes. No API has longer keys, and few servers take longer
+    /// headers.
+    private static let fileByteCountMax = 8 * 1024
+
+    /// The text of a file as a part of a value, in which `{` has no meaning.
+    private static func literal(_ text: String) throws(Fault) -> String {
+        guard !text.isEmpty else { throw Fault("is empty") }
+        guard text.utf8.count <= fileByteCountMax else { throw Fault("holds more than 8KiB") }
+        let isLine =
+            text.utf8.allSatisfy { (0x20...0x7E).contains($0) } && !text.hasPrefix(" ")
+            && !text.hasSuffix(" ")
+        guard isLine else {
+            throw Fault("is not one line of printable ASCII without spaces around it")
+        }
+        return text.replacing("{", with: "{{")
     }
 
     private func line(_ field: Field, _ taken: inout Set<String>) -> HeaderLine? {
-        guard isFree(field.key, field, at: field.keyMark, &taken), let text = field.text(),
-            let value = field.parse({ text throws(Fault) in
-                let template = try Self.template(text, Self.variables)
-                guard HeaderReader.isValue(text) else { throw Fault(HeaderReader.valueRule) }
-                return template
-            })
+        guard isFree(field.key, field, at: field.keyMark, &taken),
+            let text = field.text(take: Self.literal),
+            let value = field.parse(
+                text,
+                { text throws(Fault) in
+                    let template = try Self.template(text, Self.variables)
+                    guard HeaderReader.isValue(text) else { throw Fault(HeaderReader.valueRule) }
+                    return template
+                })
         else { return nil }
-        return HeaderLine(name: field.key, value: value, isSecret: text.isSubstituted)
+        return HeaderLine(
+            name: field.key, value: value, isSecret: text.isSubstituted,
+            source: text.files.isEmpty ? nil : text.source, files: text.files)
     }
 
     /// True if a route may change the header, and has not named it before.

@@ -43,6 +43,9 @@ extension Settings {
             for certificate in listener.tls?.files ?? [] { add(name, certificate.keyPath) }
             for path in listener.tls?.tickets.keyPaths ?? [] { add("\(name).tickets", path) }
         }
+        for (index, route) in routes.enumerated() {
+            for path in route.requestHeaders.files { add("routes[\(index)].request_headers", path) }
+        }
         add("admin.api.token_file", admin?.api?.tokenPath)
         for certificate in admin?.api?.tls?.files ?? [] {
             add("admin.api.tls", certificate.keyPath)
