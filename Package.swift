@@ -97,7 +97,7 @@ let package = Package(
                 "AndroidAttestation", "Attestation", "AttestationTesting", "Bytes", "CBOR",
                 "Crypto", "DER", "JSON",
             ]),
-        library("Policy", ["Bytes", "HTTP"]),
+        library("Policy", ["Bytes", "HTTP", "JSON"]),
         library("JWT", ["Bytes", "Crypto", "JSON"]),
         library(
             "AppleServices",
@@ -125,7 +125,7 @@ let package = Package(
                 "AndroidAttestation", "AppAttest", "Attestation", "AppleServices", "Bytes",
                 "Crypto", "GatewayTokens",
                 "HTTP", "HTTP2",
-                "HTTPSClient", "JWT", "Policy", "TLS", "YAML",
+                "HTTPSClient", "JSON", "JWT", "Policy", "TLS", "YAML",
             ]),
 
         // MARK: tier 4 - the gateway
@@ -271,7 +271,7 @@ let package = Package(
                 "KeyStore",
                 "Policy",
             ]),
-        tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
+        tests("PolicyTests", ["Policy", "HTTP", "Bytes", "JSON"]),
         tests(
             "KeyStoreTests",
             [

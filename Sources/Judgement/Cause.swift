@@ -28,6 +28,8 @@ package enum Cause: Equatable {
     /// The name of a rate limit, and the shortfall that the request was counted for, if there was
     /// one.
     case rate(limit: String, shortfall: Reason?)
+    /// A rule of the route for the JSON body, by its pointer.
+    case bodyRule(pointer: String)
     /// A rule of the signals, by the signal's name.
     case signal(name: String)
     case upstreamFailed(UpstreamFailure)
@@ -46,6 +48,7 @@ package enum Cause: Equatable {
         case .deviceCheck(let label): "device_check_" + label
         case .rate(let limit, nil): "rate: " + limit
         case .rate(let limit, let shortfall?): "rate: \(limit) (\(shortfall.code))"
+        case .bodyRule(let pointer): "body_rule: " + pointer
         case .signal(let name): "signal: " + name
         case .upstreamFailed(let failure): failure.text
         }

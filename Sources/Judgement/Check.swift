@@ -7,6 +7,7 @@ extension Cause {
         case http2Malformed = "http2_malformed"
         case http2Ambiguous = "http2_ambiguous"
         case maxForwardsInvalid = "max_forwards_invalid"
+        case bodyMediaType = "body_media_type"
         case undecided
 
         // MARK: questions of a proxy

@@ -34,6 +34,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case deviceTokenInvalid
     /// The proxy that asks about the request has not shown its body.
     case bodyUnavailable
+    /// The body does not keep the route's `body_rules`.
+    case bodyRefused
 
     case badRequest
     case requestTimeout
@@ -71,7 +73,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             .tokenInvalid, .deviceTokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid,
-            .riskTooHigh, .abuseSuspected, .bodyUnavailable:
+            .riskTooHigh, .abuseSuspected, .bodyUnavailable, .bodyRefused:
             403
         case .bodyTooLarge: 413
         case .rateLimited: 429
@@ -119,6 +121,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .abuseSuspected: "abuse_suspected"
         case .deviceTokenInvalid: "device_token_invalid"
         case .bodyUnavailable: "body_unavailable"
+        case .bodyRefused: "body_refused"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"

@@ -67,6 +67,8 @@ public struct Route: Hashable, Sendable {
     /// True if a request's body goes to the upstream as it comes, and is not held. Only possible if
     /// no proof is asked for.
     public var streamsBody = false
+    /// The rules that the JSON body of a request must keep, whatever ``attest`` demands.
+    public var bodyRules: [BodyRule] = []
     /// The treatment of a request whose client sends no more before it is answered.
     public var onClientClose = ClientCloseAction.finish
     /// True if its refusals tell clients the cause.

@@ -4,6 +4,7 @@
 /// route covers another if it lets no request pass that the other would have refused.
 struct RouteStrictness: Hashable, Sendable {
     private let policy: RoutePolicy
+    private let bodyRules: Set<BodyRule>
 
     init(_ route: Route) {
         var policy = route.attest
@@ -11,13 +12,14 @@ struct RouteStrictness: Hashable, Sendable {
         policy.challengeMember = ""
         policy.keyIDMember = nil
         self.policy = policy
+        bodyRules = Set(route.bodyRules)
     }
 
     private var onMissing: Leniency { Leniency(policy.onMissing, policy.limits.missing) }
     private var onInvalid: Leniency { Leniency(policy.onInvalid, policy.limits.invalid) }
     private var onLowerTier: Leniency { Leniency(policy.onLowerTier, policy.limits.lowerTier) }
 
-    var isLooking: Bool { policy.mode != .off }
+    var isLooking: Bool { policy.mode != .off || !bodyRules.isEmpty }
     var isEnforcing: Bool { policy.mode == .enforce }
 
     func covers(_ other: RouteStrictness) -> Bool { settingsBelow(other).isEmpty }
@@ -25,8 +27,9 @@ struct RouteStrictness: Hashable, Sendable {
     /// The settings, by their names in the configuration, in which `other` demands what this one
     /// does not.
     func settingsBelow(_ other: RouteStrictness) -> [String] {
+        let rules = other.bodyRules.isSubset(of: bodyRules) ? [] : ["body_rules"]
         guard isEnforcing, other.isEnforcing else {
-            return policy.mode.strictness < other.policy.mode.strictness ? ["mode"] : []
+            return (policy.mode.strictness < other.policy.mode.strictness ? ["mode"] : []) + rules
         }
         let comparisons = [
             ("client_data", !isSigned(as: other) || coversClientData(of: other)),
@@ -61,7 +64,7 @@ struct RouteStrictness: Hashable, Sendable {
             ("min_bundle_version", coversVersions(of: other)),
             ("risk", coversRisk(of: other)),
         ]
-        return comparisons.filter { !$0.1 }.map(\.0)
+        return comparisons.filter { !$0.1 }.map(\.0) + rules
     }
 
     // MARK: single settings

@@ -154,12 +154,13 @@ public final class RouteTable: Sendable {
         return fault.map(RouteMatch.refused) ?? .none
     }
 
-    /// True if the route of `match` checks assertions.
+    /// True if the route of `match` checks assertions or bodies.
     func isAttested(_ match: RouteMatch) -> Bool {
         if case .route(let route) = match { strictness.isLooking(route) } else { false }
     }
 
-    /// The match that lets less pass; nil for two different routes that both enforce.
+    /// The match that lets less pass; nil for two different routes that both enforce, or of which
+    /// each demands something that the other does not.
     func strictest(_ match: RouteMatch, _ other: RouteMatch) -> RouteMatch? {
         for case .refused(let fault) in [match, other] { return .refused(fault) }
         guard case .route(let left) = match, case .route(let right) = other else {
@@ -167,7 +168,8 @@ public final class RouteTable: Sendable {
         }
         guard left != right else { return match }
         guard !strictness.isEnforcing(left) || !strictness.isEnforcing(right) else { return nil }
-        return strictness.covers(left, right) ? match : other
+        if strictness.covers(left, right) { return match }
+        return strictness.covers(right, left) ? other : nil
     }
 
     // MARK: what may match

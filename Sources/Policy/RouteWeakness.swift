@@ -23,9 +23,8 @@ public struct RouteWeakness {
     public static func problems(
         in routes: [Route], table: RouteTable, upstreamGroups: [Int]
     ) -> [RouteProblem] {
-        guard table.problems.isEmpty, routes.contains(where: { $0.attest.mode != .off }) else {
-            return []
-        }
+        guard table.problems.isEmpty, routes.indices.contains(where: table.strictness.isLooking)
+        else { return [] }
         // The table itself ensures this for path and method.
         guard table.usesTraits || routes.contains(where: { $0.rewrite != nil }) else { return [] }
         return RouteWeakness(routes: routes, table: table, upstreamGroups: upstreamGroups).find()

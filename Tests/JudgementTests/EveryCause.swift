@@ -46,6 +46,7 @@ enum EveryCause {
         (.rateLimited, .rate(limit: "few", shortfall: nil)),
         (.rateLimited, .rate(limit: "few (or many)", shortfall: .keyUnknown)),
         (.abuseSuspected, .signal(name: "keys_per_user")),
+        (.bodyRefused, .bodyRule(pointer: "/model")),
     ]
 
     /// Makes the compiler name a kind of cause for which ``all`` has no line.
@@ -53,7 +54,7 @@ enum EveryCause {
         switch cause {
         case .check, .httpFault, .evidenceFailed, .clientDataFailed, .clientDataMismatch,
             .enrolmentFailed, .enrolmentFlawed, .tokenFailed, .proofFailed, .deviceCheck, .rate,
-            .signal, .upstreamFailed:
+            .bodyRule, .signal, .upstreamFailed:
             true
         }
     }

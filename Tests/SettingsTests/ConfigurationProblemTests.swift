@@ -63,6 +63,27 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("warns of rules for bodies that a proxy which asks does not show")
+    func hiddenBodies() throws {
+        for (dialect, isHidden) in [
+            ("nginx", true), ("forward", true), ("json", true), ("envoy", false),
+        ] {
+            let warnings = try Configuration().warnings(
+                """
+                listeners:
+                  - { bind: '127.0.0.1:1', check: { dialect: \(dialect), from: ['::1'] } }
+                routes:
+                  - name: a
+                    path: /a
+                    upstream: api
+                    body_rules: [{ json: /model, in: [x] }]
+                    attest: { mode: off }
+                """)
+            #expect(
+                warnings.contains { $0.contains("body_rules: no request passes at") } == isHidden)
+        }
+    }
+
     @Test("says everything that is wrong with what routes demand", arguments: GoldenCase.attest)
     func attest(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)

@@ -1,3 +1,4 @@
+import JSON
 import Policy
 import Settings
 import Testing
@@ -68,6 +69,29 @@ struct SettingsPrinterTests {
         #expect(
             settings.secretFiles.map(\.path) == ["/secret"]
                 && settings.secretFiles[0].setting == "routes[0].request_headers")
+    }
+
+    @Test("prints rules for bodies so that they read back the same")
+    func bodyRules() throws {
+        let settings = try Configuration().settings(
+            """
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                body_rules:
+                  - { json: /model, in: [gpt-x, "1", 2, "$${x", "true"], required: false }
+                  - { json: /a~1b/0/~0, min: 1, max: 9007199254740991, required: true }
+                  - { json: /n, max: 0 }
+                attest: { mode: enforce }
+            """)
+        let rules = settings.routes[0].bodyRules
+        #expect(rules.count == 3 && rules[1].pointer == JSONPointer("/a~1b/0/~0"))
+        #expect(
+            rules[0].values == [
+                .text("gpt-x"), .text("1"), .number(2), .text("${x"), .text("true"),
+            ])
+        #expect(try reload(settings, Configuration()) == settings)
     }
 
     @Test("quotes what YAML or ${…} would take apart")

@@ -12,6 +12,7 @@ final class RouteHandling: Sendable {
     let upstreamHost: [UInt8]?
     let requestEdits: FieldEdits?
     let responseEdits: FieldEdits?
+    let bodyRules: BodyRules?
     /// True if bodies are sent on as they come.
     let streamsBody: Bool
     let onClientClose: ClientCloseAction
@@ -35,6 +36,7 @@ final class RouteHandling: Sendable {
         requestEdits = FieldEdits(
             route.requestHeaders, withholding: route.requestHeaders.withheldNames)
         responseEdits = FieldEdits(route.responseHeaders, withholding: [])
+        bodyRules = BodyRules(route)
         streamsBody = route.streamsBody
         onClientClose = route.onClientClose
         let overrides = route.overrides
@@ -45,7 +47,7 @@ final class RouteHandling: Sendable {
         readNanoseconds = overrides.readTimeout?.wholeNanoseconds
         let isPlain =
             answer == nil && rewrite == nil && upstreamHost == nil && requestEdits == nil
-            && responseEdits == nil && !streamsBody && onClientClose == .finish
+            && responseEdits == nil && bodyRules == nil && !streamsBody && onClientClose == .finish
             && overrides == RouteOverrides()
         if isPlain { return nil }
     }

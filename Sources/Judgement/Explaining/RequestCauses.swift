@@ -39,6 +39,19 @@ enum RequestCauses {
             "Max-Forwards is not a number.",
             "Correct the sender."),
         Row(
+            [.bodyRefused], ["body_rule: <pointer>"], .clientApp,
+            "The member at this place of the JSON body is not what body_rules allow, or it is "
+                + "there twice or in another spelling.",
+            "Send a value that is allowed, or change the rule."),
+        Row(
+            [.bodyRefused], ["body_is_not_json"], .clientApp,
+            "The body is not one JSON object, as body_rules of the route need it.",
+            "Send one JSON object."),
+        Row(
+            [.bodyRefused], ["body_media_type"], .clientApp,
+            "A route with body_rules takes application/json in UTF-8, without Content-Encoding.",
+            "Send Content-Type: application/json."),
+        Row(
             [.requestTimeout], ["request_timeout"], .device,
             "timeouts.request was over while the client was late.",
             "Nothing, if it is rare. Raise timeouts.request for long uploads."),
@@ -147,6 +160,9 @@ enum RequestCauses {
             [.bodyUnavailable], [], .operator,
             "A proxy does not show the body of the request.",
             "Let the gateway proxy the route, or set attest.body: claimed."),
+        Row(
+            [.bodyRefused], [], .clientApp, "The route does not take this body.",
+            "Compare the body with the route's body_rules."),
         Row(
             [.abuseSuspected], [], .stranger,
             "Too much activity of one user, address, key or device.",

@@ -188,6 +188,14 @@ struct CrossChecks {
         let asking = settings.listeners.compactMap { listener in
             listener.check.map { (bind: listener.bind, dialect: $0.dialect) }
         }
+        for (path, route) in routes where !route.bodyRules.isEmpty {
+            guard let (bind, dialect) = asking.first(where: { $0.dialect.showsNoBodies }) else {
+                continue
+            }
+            context.warning(
+                "no request passes at \(bind): a proxy that asks as \(dialect.rawValue) shows no "
+                    + "body", at: "\(path).body_rules")
+        }
         for (path, route) in routes where route.needsBodies {
             guard let (bind, dialect) = asking.first(where: { $0.dialect.hidesBodies(of: route) })
             else { continue }
@@ -277,6 +285,14 @@ extension RoutePolicy {
 }
 
 extension CheckDialect {
+    /// True if the proxy's calls never have a body.
+    fileprivate var showsNoBodies: Bool {
+        switch self {
+        case .nginx, .forward, .json: true
+        case .envoy, .envoyGRPC: false
+        }
+    }
+
     /// True if the proxy's calls never have the part of a body that the route's assertions cover.
     fileprivate func hidesBodies(of route: Route) -> Bool {
         switch self {

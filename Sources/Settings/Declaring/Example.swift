@@ -176,6 +176,11 @@ struct Example {
         "routes[].response_headers.add": possible(
             "{ Strict-Transport-Security: max-age=86400 }"),
         "routes[].body_max": possible("1MiB"),
+        "routes[].body_rules[].json": needed("/model"),
+        "routes[].body_rules[].in": needed("[gpt-x, gpt-y]"),
+        "routes[].body_rules[].min": possible("1"),
+        "routes[].body_rules[].max": possible("1024"),
+        "routes[].body_rules[].required": possible("true"),
         "routes[].limits.body": possible("1MiB"),
         "routes[].limits.body_memory": needed("1MiB"),
         "routes[].timeouts.request": possible("15m"),

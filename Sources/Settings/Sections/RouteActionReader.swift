@@ -57,7 +57,8 @@ struct RouteActionReader {
             _ = section.required("upstream")
         } else if given[0] != "upstream" {
             section.refuse(
-                ["rewrite", "upstream_host", "request_headers"], "is used with upstream only")
+                ["rewrite", "upstream_host", "request_headers", "body_rules"],
+                "is used with upstream only")
         }
     }
 

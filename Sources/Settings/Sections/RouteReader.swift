@@ -54,6 +54,10 @@ struct RouteReader {
             "hold: a body is complete before any of it goes on. stream: it goes on as it arrives, "
                 + "for large uploads and gRPC. stream needs attest.mode off.")
         Setting(
+            "body_rules", \.bodyRules, BodyRuleReader.kind.unlessEmpty,
+            "What members of the JSON body may be, whatever attest.mode is. Other bodies get 403 "
+                + "body_refused.")
+        Setting(
             "on_client_close", \.onClientClose, .word, standard: "finish",
             "What happens if the client closes the connection, or its sending side, before the "
                 + "response is complete. finish: the request is served. cancel: it ends, upstream "
@@ -92,6 +96,8 @@ struct RouteReader {
         guard route.streamsBody, let field = section.field("request_body") else { return }
         if route.answer != nil {
             field.error("is used with upstream only", at: field.keyMark)
+        } else if !route.bodyRules.isEmpty {
+            field.error("body_rules need hold: a rule is kept only by a body that is complete")
         } else if route.attest.mode != .off {
             field.error(
                 "stream needs attest.mode off: with \(route.attest.mode) no byte of a body goes on "

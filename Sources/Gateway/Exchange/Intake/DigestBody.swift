@@ -18,6 +18,7 @@ extension RequestIntake {
             return .wait
         }
         if !state.body.isInMemory, !state.body.end() { return .wait }
+        if let check = state.bodyRules { try checkBodyRules(check) }
         if var hash = state.hash.take() { state.digest = hash.finish() }
         if let body = checkCall.question?.body { try checkCall.takeWord(for: body) }
         return .next
@@ -35,7 +36,8 @@ extension RequestIntake {
                 .bodyTooLarge, explanation: "The body is longer than this route allows.")
         }
         state.hash?.update(bytes)
-        state.scan?.feed(bytes)
+        state.scan?.scanner.feed(bytes)
+        state.bodyRules?.scanner.feed(bytes)
         do throws(IOError) {
             try state.body.append(
                 bytes, memoryByteCountMax: heldMemoryByteCountMax,

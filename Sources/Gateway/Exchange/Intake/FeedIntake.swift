@@ -38,7 +38,7 @@ extension RequestIntake {
     /// Has the body hashed while it comes, and searched by `scan`.
     func expectDigest(scanning scan: JSONScanner? = nil) {
         state.hash = SHA256Stream()
-        state.scan = scan
+        state.scan = scan.map { BodySearch($0) }
     }
 
     /// Takes the digest of a body that a proxy does not show, as the proxy states it.

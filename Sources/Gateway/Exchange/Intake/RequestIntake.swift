@@ -47,7 +47,9 @@ struct RequestIntake: ExchangePart {
         /// The hash of the body so far; nil if no proof needs it.
         var hash: SHA256Stream? = nil
         /// The search for client data in the body; nil unless the route has the `body` shape.
-        var scan: JSONScanner? = nil
+        var scan: BodySearch? = nil
+        /// The check of the body against the route's rules; nil if the route has none.
+        var bodyRules: BodyRuleCheck? = nil
         var digest: Bytes32 = .zero
         var isComplete: Bool = false
         /// When the wait for the body began.
@@ -64,6 +66,7 @@ struct RequestIntake: ExchangePart {
             resetBody()
             hash = nil
             if case .some = scan { scan = nil }
+            if bodyRules != nil { bodyRules = nil }
             digest = .zero
             isComplete = false
             bodyStartedAt = MonotonicInstant(nanoseconds: 0)

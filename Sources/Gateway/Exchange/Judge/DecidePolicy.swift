@@ -28,6 +28,7 @@ extension Judge {
             }
             return .next
         }
+        if let rules = match.handling?.bodyRules { intake.expectBody(keeping: rules) }
         guard policy.mode != .off else {
             state.judgement.pass()
             return .next

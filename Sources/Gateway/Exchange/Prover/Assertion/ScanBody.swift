@@ -39,7 +39,7 @@ extension AssertionProver {
         guard let bodyScan = intake.state.scan else { return (nil, nil) }
         let findings: JSONFindings
         do throws(JSONError) {
-            findings = try bodyScan.finish()
+            findings = try bodyScan.scanner.finish()
         } catch {
             guard policy.challenge == .required else { return (nil, nil) }
             throw Refusal(.challengeRequired, .bodyIsNotJSON)
