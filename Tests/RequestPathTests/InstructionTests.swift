@@ -72,8 +72,8 @@ struct InstructionTests {
             "$s7Gateway9ForwarderV16upstreamSentHead", plain: 25_515, assertion: 64_942,
             token: 65_604),
         "record the access": Stage(
-            "$s7Gateway8RecorderV12recordAccess", plain: 131_981, assertion: 173_800,
-            token: 170_800),
+            "$s7Gateway8RecorderV12recordAccess", plain: 145_603, assertion: 192_583,
+            token: 188_757),
         "end the exchange": Stage(
             "$s7Gateway8ExchangeC5reset", plain: 12_357, assertion: 15_246, token: 15_129),
         "all of the program": Stage(nil, plain: 201_299, assertion: 572_690, token: 319_922),
