@@ -86,11 +86,11 @@ struct AndroidDoctorTests {
         while !FileManager.default.fileExists(atPath: kept), Date() < limit {
             _ = try gateway.admin("/readyz")
         }
+        try #require(FileManager.default.fileExists(atPath: kept))
         server.answer { _ in .response(503) }
         let (line, status) = try examine(path: gateway.configurationPath)
-        #expect(
-            line?.hasSuffix("the server answered 503; the gateway has kept a list, 0m old") == true,
-            "\(line ?? "")")
+        let ending = #/the server answered 503; the gateway has kept a list, \dm old$/#
+        #expect(line?.contains(ending) == true, "\(line ?? "")")
         #expect(status == .exited(1))
     }
 
@@ -102,7 +102,7 @@ struct AndroidDoctorTests {
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
         }
-        try age(3630)
+        try age(3601)
         var (line, status) = try examine(revocation)
         #expect(line == "ok    \(Self.name)\(path), entries: 2, 60m old")
         #expect(status == .exited(0))
