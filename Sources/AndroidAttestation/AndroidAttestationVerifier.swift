@@ -125,9 +125,9 @@ public struct VerifiedAndroidAttestation: Hashable, Sendable {
     /// The way by which the phone got the key that vouches for this one.
     public let provisioning: AndroidProvisioning
 
-    /// The serial number of the certificate whose key has signed the leaf. Up to 100,000 phones
-    /// share a factory one.
-    public var attestationSerial: CertificateSerial { serials[1] }
+    /// The serial number of the certificate of the key that the phone was given. Up to 100,000
+    /// phones share a factory one.
+    public let attestationSerial: CertificateSerial
     /// The SHA-256 of that certificate's SubjectPublicKeyInfo.
     public let attestationKeyDigest: Bytes32
 
@@ -143,6 +143,7 @@ public struct VerifiedAndroidAttestation: Hashable, Sendable {
         osVersion = description.hardwareEnforced.osVersion
         osPatchLevel = description.hardwareEnforced.osPatchLevel
         serials = chain.serials
+        attestationSerial = chain.attestation.serial
         attestationKeyDigest = SHA256.hash(chain.attestation.keyInfo)
         self.provisioning = provisioning
     }

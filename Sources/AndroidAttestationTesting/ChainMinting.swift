@@ -152,6 +152,13 @@ struct ChainMinting {
                 .init(oid: TestIdentifiers.provisioningInfo, value: provisioningInfo))
         }
         drafts.insert(Draft(writer: attestation, key: google.attestationKeys[place]), at: 0)
+        if profile.hasOwnAuthority {
+            let key = try SimulatedGoogle.key(.p256)
+            let name = CertificateWriter.name([(TestIdentifiers.organization, "StrongBox")])
+            let own = try issuer(
+                name, key, below: attestation.subject, days: (1, 20), .ecdsa(.sha256))
+            drafts.insert(Draft(writer: own, key: key), at: 0)
+        }
         return drafts
     }
 

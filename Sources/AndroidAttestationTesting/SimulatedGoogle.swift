@@ -105,7 +105,7 @@ public final class SimulatedGoogle: Sendable {
     ])
     static let serverName = CertificateWriter.name([
         (TestIdentifiers.commonName, "Simulated CA3"),
-        (TestIdentifiers.organization, "Simulated"),
+        (TestIdentifiers.organization, "Google LLC"),
     ])
 
     /// The name of the certificate below the root.

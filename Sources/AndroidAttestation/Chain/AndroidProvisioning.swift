@@ -59,7 +59,7 @@ public enum AndroidProvisioning: Hashable, Sendable {
             chain.attestation.subject.values(ObjectIdentifiers.organizationName)
                 .contains(Self.strongBox)
         case .factory:
-            chain.intermediates.contains { index in
+            (chain.attestationIndex..<chain.intermediates.upperBound).contains { index in
                 chain.certificates[index].subject.values().contains(Self.strongBox)
             }
         }
