@@ -27,7 +27,10 @@ public struct BodyRule: Hashable, Sendable {
         switch member {
         case .absent: !isRequired
         case .string(let text):
-            values.contains { $0 == .text(String(decoding: text, as: UTF8.self)) }
+            // Byte by byte, because Swift takes texts for equal that servers tell apart.
+            values.contains { value in
+                if case .text(let own) = value { own.utf8.elementsEqual(text) } else { false }
+            }
         case .number(let number): values.isEmpty ? isInRange(number) : isListed(number)
         case .other, .repeated: false
         }

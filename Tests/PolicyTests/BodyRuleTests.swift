@@ -28,6 +28,17 @@ struct BodyRuleTests {
         for member in others { #expect(!rule.allows(member), "\(member)") }
     }
 
+    @Test("tells texts apart that Unicode calls equivalent, which are cut to one byte too many")
+    func equivalentTexts() throws {
+        for (own, sent) in [
+            ("f\u{FC}r", "fu\u{308}r"), ("a;b", "a\u{37E}b"), ("Kimi", "\u{212A}imi"),
+        ] {
+            #expect(own == sent, "\(own): or else this shows nothing")
+            let rule = try rule { $0.values = [.text(own)] }
+            #expect(rule.allows(text(own)) && !rule.allows(text(sent)), "\(own)")
+        }
+    }
+
     @Test("takes numbers up to its bounds, and none below zero")
     func range() throws {
         let upTo = try rule { $0.max = 1024 }

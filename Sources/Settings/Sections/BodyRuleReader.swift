@@ -51,8 +51,10 @@ enum BodyRuleReader {
             guard let pointer = JSONPointer(text), pointer.tokenCount > 0 else {
                 throw Fault("is not a JSON Pointer to a member: write one like /model")
             }
-            guard text.utf8.count <= 128, !text.utf8.contains(where: \.isControl) else {
-                throw Fault("is longer than 128 bytes, or holds a control character")
+            // Servers differ in the spellings that they take for one name outside ASCII.
+            let isPrintable = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            guard text.utf8.count <= 128, isPrintable else {
+                throw Fault("is longer than 128 bytes, or not printable ASCII")
             }
             guard pointer.tokenCount <= JSONScanner.depthLimit else {
                 throw Fault("leads deeper than \(JSONScanner.depthLimit) levels")
