@@ -98,6 +98,10 @@ struct HeaderEditReader {
                     return template
                 })
         else { return nil }
+        guard isRequest || text.files.isEmpty else {
+            field.error("goes to clients: the text of a file belongs in request_headers")
+            return nil
+        }
         return HeaderLine(
             name: field.key, value: value, isSecret: text.isSubstituted,
             source: text.files.isEmpty ? nil : text.source, files: text.files)
