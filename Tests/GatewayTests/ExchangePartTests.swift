@@ -1,8 +1,12 @@
+import AppAttest
+import Attestation
 import Bytes
 import Crypto
 import EventLoop
 import HTTP
 import Judgement
+import KeyStore
+import Settings
 import Testing
 
 @testable import Gateway
@@ -13,7 +17,9 @@ struct ExchangePartTests {
     private let exchange: Exchange
 
     init() throws {
-        stepped = try SteppedWorker()
+        stepped = try SteppedWorker {
+            $0.apps = [AppIdentity(id: GatewayUnderTest.appID, environments: [.production])]
+        }
         exchange = stepped.worker.takeExchange()
     }
 
@@ -65,6 +71,22 @@ struct ExchangePartTests {
 
         exchange.reset()
         #expect(exchange.prover.state.proofFacts.kind == nil)
+    }
+
+    @Test("a key that is not found again, or has no app any more, leaves no app behind")
+    func appOfKey() throws {
+        let key = try P256PrivateKey.generate().publicKey
+        func found(_ appIndex: Int?) -> CachedKey {
+            CachedKey(
+                publicKey: key, appIndex: appIndex, environment: .production, status: .active,
+                counterFloor: 0)
+        }
+        for next in [nil, found(nil)] {
+            exchange.prover.use(found(0), asOf: 1)
+            #expect(exchange.prover.known.app != nil)
+            exchange.prover.use(next, asOf: 2)
+            #expect(exchange.prover.known.app == nil)
+        }
     }
 
     @Test("the rewriter's head and the forwarder's attempts are those of one request")

@@ -71,8 +71,8 @@ extension Prover {
         // The index is into the worker's table, as the record is. A reload may have replaced the
         // table since.
         let apps = services.site.settings.apps
-        guard let index = found?.appIndex, index < apps.count else { return }
-        state.known.app = apps[index]
+        let index = found?.appIndex.flatMap { $0 < apps.count ? $0 : nil }
+        state.known.app = index.map { apps[$0] }
     }
 
     /// Continues with the registry's answer to ``WorkerServices/lookUpKey(for:_:as:)``.
