@@ -188,7 +188,7 @@ struct AddedKeyTests {
         #expect(try !warnings().contains("without TLS"))
         let lax = "mode: enforce, on_missing: pass, on_invalid: pass, on_store_failure: pass"
         try directory.write(
-            warned.replacing("mode: enforce", with: "\(lax), rollout: 50"), to: "warned.yaml")
+            warned.replacing("mode: enforce", with: "\(lax), rollout: 50%"), to: "warned.yaml")
         let passed = try warnings()
         for name in ["on_missing", "on_invalid", "on_store_failure", "rollout"] {
             #expect(
