@@ -53,7 +53,7 @@ struct InstructionTests {
         "read the proof": Stage(
             "$s7Gateway6ProverV9readProof", plain: 0, assertion: 234_535, token: 30_399),
         "authenticate": Stage(
-            "$s7Gateway6ProverV12authenticate", plain: 0, assertion: 45_000, token: 17_208),
+            "$s7Gateway6ProverV12authenticate", plain: 0, assertion: 49_763, token: 17_940),
         "advance the counter": Stage(
             "$s7Gateway15AssertionProverV14advanceCounter", plain: 1395, assertion: 50_974,
             token: 13_186),
@@ -64,8 +64,8 @@ struct InstructionTests {
             "$s7Gateway9ForwarderV13leaseUpstream", plain: 14_208, assertion: 14_208,
             token: 14_208),
         "send, and wait": Stage(
-            "$s7Gateway9ForwarderV13relayResponse", plain: 10_340, assertion: 10_319,
-            token: 10_293),
+            "$s7Gateway9ForwarderV13relayResponse", plain: 11_258, assertion: 11_296,
+            token: 11_257),
         "read the answer's head": Stage(
             "$s4HTTP12ResponseHeadV5parse", plain: 20_639, assertion: 20_639, token: 20_639),
         "relay the answer's head": Stage(
