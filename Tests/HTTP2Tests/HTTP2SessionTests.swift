@@ -152,6 +152,23 @@ struct HTTP2SessionTests {
         #expect(session.isFinished)
     }
 
+    @Test("takes ten WINDOW_UPDATE frames for each DATA frame, though all come at once")
+    func delayedWindowUpdates() {
+        let session = session()
+        receive(session, Self.request(1))
+        session.submitHead(stream: 1, hasContent: true)
+        let (content, frameCount) = (Array("a".utf8), 300)
+        for _ in 0..<frameCount {
+            session.append(content.span, stream: 1)
+            _ = output(session)
+        }
+        let update = Self.frame(8, [0, 0, 0, 1])
+        for _ in 0..<frameCount * 10 + 1000 { receive(session, update) }
+        #expect(session.fault == nil)
+        receive(session, update)
+        #expect(session.fault == .windowUpdateFlood)
+    }
+
     /// The fault after 61 resets with `code` of a bound of 50.
     private func fault(
         ofResets code: UInt8, isAnswered: Bool, counts: Bool = true
