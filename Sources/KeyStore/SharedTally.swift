@@ -9,8 +9,8 @@ public struct SharedTally: Hashable, Sendable {
         case event
         /// Changes nothing; only reads events.
         case look
-        /// Raises a register of a sketch to at least this value; 0 only reads.
-        case register(index: UInt8, rank: UInt8)
+        /// Counts a thing with this hash, once however often it comes.
+        case distinct(UInt64)
         /// Notes that a counter of a key was accepted.
         case counter(UInt32)
     }
@@ -32,8 +32,8 @@ public struct SharedTally: Hashable, Sendable {
 /// The counts of all gateways, in this half of the window and in the one before.
 public enum SharedCounts: Hashable, Sendable {
     case events(current: Int, previous: Int)
-    /// The registers of sketches.
-    case registers(current: [UInt8], previous: [UInt8])
+    /// The bytes of sketches: up to 31 hashes of eight bytes each, or 256 registers.
+    case sketches(current: [UInt8], previous: [UInt8])
     /// The spans of a key's counters; nil if none was accepted.
     case counters(current: CounterSpan?, previous: CounterSpan?)
 }

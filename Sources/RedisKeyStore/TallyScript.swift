@@ -2,31 +2,56 @@ import Bytes
 import KeyStore
 import Redis
 
-/// Counts that gateways share: a number, the registers of a sketch, or the span of a key's
+/// Counts that gateways share: a number, a sketch of different things, or the span of a key's
 /// counters, for each half of a window.
 ///
 /// Apart from the counter script, and without its incarnation, because a loss concerns only a
 /// signal. It needs no right that the counter script does not need.
 enum TallyScript {
-    static let registerCount = 256
+    private static let eventText = """
+        local current = tonumber(redis.call('GET', KEYS[1]) or '0')
+        if ARGV[1] == 'event' then
+            current = current + 1
+            redis.call('SET', KEYS[1], current, 'PX', ARGV[2])
+        end
+        return {tostring(current), redis.call('GET', KEYS[2]) or '0'}
+        """
 
-    private static let text = """
-        local current = redis.call('GET', KEYS[1])
-        if ARGV[1] ~= 'register' then
-            current = tonumber(current or '0')
-            if ARGV[1] == 'event' then
-                current = current + 1
-                redis.call('SET', KEYS[1], current, 'PX', ARGV[4])
+    /// A sketch has up to 31 hashes, each of eight bytes, or 256 registers. The lowest byte of a
+    /// hash chooses the register, and the others' zeros, from the lowest bit, are what it holds.
+    private static let sketchText = """
+        local function raise(sketch, hash)
+            local index, rank = hash:byte(1) + 1, 1
+            for at = 2, 8 do
+                local byte = hash:byte(at)
+                if byte == 0 then
+                    rank = rank + 8
+                else
+                    while byte % 2 == 0 do byte, rank = byte / 2, rank + 1 end
+                    break
+                end
             end
-            return {tostring(current), redis.call('GET', KEYS[2]) or '0'}
+            if sketch:byte(index) >= rank then return sketch end
+            return sketch:sub(1, index - 1) .. string.char(rank) .. sketch:sub(index + 1)
         end
-        local index, rank = tonumber(ARGV[2]) + 1, tonumber(ARGV[3])
-        if not current or #current ~= 256 then current = string.rep('\\0', 256) end
-        if current:byte(index) < rank then
-            current = current:sub(1, index - 1) .. string.char(rank) .. current:sub(index + 1)
-            redis.call('SET', KEYS[1], current, 'PX', ARGV[4])
+        local before = redis.call('GET', KEYS[1]) or ''
+        local after, hash, isKnown = before, ARGV[1], false
+        if #after > 256 or #after % 8 ~= 0 then after = '' end
+        if #after < 256 then
+            for at = 1, #after, 8 do
+                isKnown = isKnown or after:sub(at, at + 7) == hash
+            end
+            if not isKnown then after = after .. hash end
+            if #after == 256 then
+                local hashes = after
+                after = string.rep('\\0', 256)
+                for at = 1, 249, 8 do after = raise(after, hashes:sub(at, at + 7)) end
+            end
+        else
+            after = raise(after, hash)
         end
-        return {current, redis.call('GET', KEYS[2]) or ''}
+        if after ~= before then redis.call('SET', KEYS[1], after, 'PX', ARGV[2]) end
+        return {after, redis.call('GET', KEYS[2]) or ''}
         """
 
     /// A half continues where the one before it ended. Earlier ones do not count: a key that was
@@ -51,17 +76,21 @@ enum TallyScript {
     static func command(
         _ tally: SharedTally, names: (current: [UInt8], previous: [UInt8])
     ) -> RedisCommand {
-        var isCounter = false
-        if case .counter = tally.change { isCounter = true }
-        var command = RedisCommand("EVAL", isCounter ? counterText : text, "2")
+        let script =
+            switch tally.change {
+            case .counter: counterText
+            case .event, .look: eventText
+            case .distinct: sketchText
+            }
+        var command = RedisCommand("EVAL", script, "2")
         command.append(names.current)
         command.append(names.previous)
         switch tally.change {
         case .counter(let counter): command.append(Int(counter))
-        case .event: for word in ["event", "0", "0"] { command.append(word) }
-        case .look: for word in ["look", "0", "0"] { command.append(word) }
-        case .register(let index, let rank):
-            for word in ["register", "\(index)", "\(rank)"] { command.append(word) }
+        case .event: command.append("event")
+        case .look: command.append("look")
+        case .distinct(let hash):
+            command.append((0..<8).map { UInt8(truncatingIfNeeded: hash >> ($0 * 8)) })
         }
         // The following half still reads it.
         command.append("\(max(1, 2 * tally.halfMilliseconds))")
@@ -79,10 +108,7 @@ enum TallyScript {
                 let previous = Int(String(decoding: previous, as: UTF8.self))
             else { return nil }
             return .events(current: current, previous: previous)
-        case .register:
-            guard current.count == registerCount, [0, registerCount].contains(previous.count)
-            else { return nil }
-            return .registers(current: current, previous: previous)
+        case .distinct: return .sketches(current: current, previous: previous)
         case .counter:
             guard let current = span(current) else { return nil }
             return .counters(current: current, previous: span(previous))

@@ -72,14 +72,11 @@ struct SignalTalliesTests {
     func shared() {
         let tallies = SignalTallies()
         let mine = add(1, to: tallies, at(1))
-        var theirs = [UInt8](repeating: 0, count: 256)
-        for number in [2, 3, 4] as [UInt64] {
-            let register = DistinctSketch.register(of: keyID(number).digest.word0)
-            theirs[Int(register.index)] = register.rank
-        }
+        var theirs = DistinctSketch()
+        for number in [2, 3, 4] as [UInt64] { _ = theirs.add(keyID(number).digest.word0) }
         func merge(half: UInt64) -> (before: Int, after: Int) {
             tallies.merge(
-                .registers(current: theirs, previous: []), of: .network(network(7)),
+                .sketches(current: theirs.bytes, previous: []), of: .network(network(7)),
                 for: .addressKeys, half: half, window: Self.window, now: at(2))
         }
         let old = merge(half: mine.half - 1)

@@ -4,6 +4,7 @@ import GatewayTesting
 import KeyStore
 import Redis
 import RedisKeyStore
+import Telemetry
 import Testing
 
 /// What gateways count together for signals.
@@ -50,31 +51,41 @@ struct RedisTallyTests {
         }
     }
 
-    @Test("registers only ever rise, and reading changes nothing")
-    func registers() throws {
-        let bench = try RedisCounterBench(RedisServer(), workerCount: 2)
-        func registers(_ index: UInt8, _ rank: UInt8, worker: Int, half: Int64 = 100) throws
-            -> (current: [UInt8], previous: [UInt8])
-        {
-            let change = SharedTally.Change.register(index: index, rank: rank)
+    @Test("different things of all gateways are one sketch, the same as a gateway makes by itself")
+    func distinct() throws {
+        let server = try RedisServer()
+        let bench = try RedisCounterBench(server, workerCount: 2)
+        func add(
+            _ hash: UInt64, worker: Int, half: Int64 = 100
+        ) throws -> (current: [UInt8], previous: [UInt8]) {
             guard
-                case .registers(let current, let previous)? = try counts(
-                    tally(change, half: half), bench, worker: worker)
+                case .sketches(let current, let previous)? = try counts(
+                    tally(.distinct(hash), half: half), bench, worker: worker)
             else {
-                Issue.record("no registers")
+                Issue.record("no sketch")
                 return ([], [])
             }
             return (current, previous)
         }
-        _ = try registers(0, 5, worker: 0)
-        _ = try registers(255, 56, worker: 1)
-        _ = try registers(0, 3, worker: 1)
-        let (current, previous) = try registers(9, 0, worker: 0)
-        try #require(current.count == 256)
-        #expect(current[0] == 5 && current[255] == 56 && current[9] == 0)
-        #expect(current.count { $0 > 0 } == 2 && previous.isEmpty)
-        let next = try registers(1, 1, worker: 0, half: 101)
-        #expect(next.previous == current && next.current.count { $0 > 0 } == 1)
+        // The longest and the shortest runs of zeros, and things that share a register.
+        var hashes: [UInt64] = [0, 1 << 63, 1 << 62 | 7, 0x100, 0x8000, 0x1_0000, .max, 0x1FF]
+        hashes += (1...40).map { UInt64($0) &* 0x9E37_79B9_7F4A_7C15 }
+        var sketch = DistinctSketch()
+        for (number, hash) in hashes.enumerated() {
+            _ = sketch.add(hash)
+            #expect(try add(hash, worker: number % 2).current == sketch.bytes, "\(number)")
+            #expect(try add(hashes[0], worker: 1).current == sketch.bytes, "\(number)")
+        }
+        #expect(sketch.bytes.count == 256)
+        let next = try add(5, worker: 0, half: 101)
+        #expect(next.previous == sketch.bytes && next.current == [5, 0, 0, 0, 0, 0, 0, 0])
+        // What nobody here wrote is as if nothing was there.
+        for nonsense in ["nonsens", String(repeating: "x", count: 264)] {
+            for name in try server.command("KEYS", "*signal*").split(separator: "\n") {
+                _ = try server.command("SET", String(name), nonsense)
+            }
+            #expect(try add(6, worker: 0).current == [6, 0, 0, 0, 0, 0, 0, 0])
+        }
     }
 
     @Test("counters of a key are put together, whichever gateway accepts them, and half by half")
@@ -123,7 +134,7 @@ struct RedisTallyTests {
         #expect(try counts(tally(.event), bench) == nil)
         _ = try server.command("DEL", name)
         _ = try server.command("LPUSH", name, "x")
-        #expect(try counts(tally(.register(index: 0, rank: 1)), bench) == nil)
+        #expect(try counts(tally(.distinct(1)), bench) == nil)
         try server.kill()
         #expect(try counts(tally(.event), bench) == nil)
     }

@@ -47,7 +47,7 @@ struct EventTally: Tally {
 }
 
 extension DistinctSketch: Tally {
-    func count(with previous: DistinctSketch) -> Int { union(previous).estimate }
+    func count(with previous: DistinctSketch) -> Int { union(previous).count }
 
     mutating func merge(_ other: DistinctSketch) { self = union(other) }
 }
@@ -65,7 +65,7 @@ struct WindowTally<Kind: Tally>: Remembered {
     private var sharedAt: UInt64 = 0
     private var current = Kind()
     private var previous = Kind()
-    /// The last estimate. It is kept because estimating takes longer than everything else.
+    /// The last count. It is kept because counting takes longer than everything else.
     private var count = 0
 
     init(windowNanoseconds: UInt64, now: UInt64) {
