@@ -313,14 +313,17 @@ public enum File {
             throw IOError(directory, errno: sallyport_errno())
         }
         defer { unsafe closedir(stream) }
+        let wanted = Array(prefix.utf8CString.dropLast())
         var names: [String] = []
         while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
-                    unsafe String(cString: $0)
+            unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { name in
+                    // The directory may have thousands of others, and none costs an allocation, as
+                    // the prefix would as a string.
+                    guard unsafe strncmp(name, wanted, wanted.count) == 0 else { return }
+                    names.append(unsafe directory + String(cString: name))
                 }
             }
-            if name.hasPrefix(prefix) { names.append(directory + name) }
         }
         return names
     }
