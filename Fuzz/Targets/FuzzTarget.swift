@@ -56,8 +56,9 @@ public struct FuzzTarget: Sendable {
 
     public static let all: [FuzzTarget] = [
         requestHead, responseHead, chunkedBody, http2, http2Client, proxyHeader, forwarded,
-        targetPath, settings, cbor, attestation, clientData, jsonMembers, jsonQuestion,
-        envoyCheck, envoyProcessing, base64, failureReport, keySet, foreignToken, gatewayToken,
+        targetPath, settings, cbor, attestation, clientData, jsonMembers, jsonEvents,
+        jsonQuestion, envoyCheck, envoyProcessing, base64, failureReport, keySet, foreignToken,
+        gatewayToken,
         signature, androidChain, keyDescription, revocationList,
     ]
 
