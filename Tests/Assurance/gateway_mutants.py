@@ -48,7 +48,7 @@ DECISIONS = [
     (f"{ASSERTION}/AdvanceCounter.swift",
      ".highest(of: keyID), ", "counter <= highest", "counter < highest", ""),
     (f"{PROVER}/VerifyAssertion.swift",
-     "case .revoked: ", "throw Refusal(.keyRevoked)", None, ""),
+     "", "throw Refusal(.keyRevoked)", "break", ""),
     ("Sources/Gateway/Exchange/Judge/Cohort.swift",
      "if let keyID = ", "prover.proofFacts.keyID ?? keyIDBesideAssertion", "prover.proofFacts.keyID",
      " {"),

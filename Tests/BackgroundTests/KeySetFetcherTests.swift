@@ -279,7 +279,7 @@ struct KeySetFetcherTests {
         let folder = try #require(KeySetFolder(settings))
         let bench = try Bench(answer: Self.keys(), folder: folder, wallMilliseconds: 1_000_000)
         try bench.start([Self.proof()])
-        while !File.exists(directory.path(of: "registry.db.jwks-issuer")) {
+        try repeatWhile(!File.exists(directory.path(of: "registry.db.jwks-issuer"))) {
             bench.loop.runUntilIdle()
             _ = Foundation.poll(nil, 0, 5)
         }
@@ -330,17 +330,17 @@ struct KeySetFetcherTests {
         try File.remove(path)
         try File.makePrivateDirectory(path)
         let bench = try Bench(answer: Self.keys(), folder: folder)
-        func wait(for events: [String]) {
-            while bench.events.names.withLock({ $0 != events }) {
+        func wait(for events: [String]) throws {
+            try repeatWhile(bench.events.names.withLock { $0 != events }) {
                 bench.loop.runUntilIdle()
                 _ = Foundation.poll(nil, 0, 5)
             }
         }
         try bench.use([Self.proof()])
-        wait(for: ["jwks_unkept"])
+        try wait(for: ["jwks_unkept"])
         try FileManager.default.removeItem(atPath: path)
         try bench.use([Self.proof()])
-        wait(for: ["jwks_unkept", "jwks_kept"])
+        try wait(for: ["jwks_unkept", "jwks_kept"])
         #expect(try bench.keys.current != nil)
     }
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 
 from upstream import Upstream
-from wire import Connection, Peer
+from wire import PATIENCE, Connection, Peer
 
 # What a client may take at each step; attackers take longer.
 LIMIT = "1s"
@@ -68,7 +68,7 @@ class Site:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def await_ports(self):
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         for port in {self.port, self.h2_port, self.tls_port, self.proxy_port}:
             while True:
                 try:
@@ -108,10 +108,8 @@ class Site:
 
     def sallyport(self):
         self.h2_port = self.port
-        impatience = f"""
-timeouts: {{ request_head: {LIMIT}, request_body: {LIMIT}, body_grace: {LIMIT}, idle: {LIMIT},
-    send: {LIMIT}, tls_handshake: {LIMIT} }}
-""" if self.is_impatient else ""
+        impatience = f"""request_head: {LIMIT}, request_body: {LIMIT}, body_grace: {LIMIT},
+    idle: {LIMIT}, send: {LIMIT}, tls_handshake: {LIMIT},""" if self.is_impatient else ""
         tls = (f"tls: {{ certificate: {self.path('certificate.pem')}, "
                f"key: {self.path('key.pem')} }}")
         path = self.write("sallyport.yaml", f"""
@@ -138,7 +136,9 @@ routes:
   - {{ name: all, path: /*, upstream: api, attest: {{ mode: off }} }}
 admin: {{ bind: 127.0.0.1:{self.admin_port} }}
 log: {{ access: "{self.path("access.log")}", events: stderr }}
-{impatience}""")
+# On a busy machine requests wait longer than a gateway allows.
+timeouts: {{ {impatience} backlog: off }}
+""")
         return [self.program, "run", "-c", path]
 
     def nginx(self):

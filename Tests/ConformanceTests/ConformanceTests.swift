@@ -25,7 +25,7 @@ struct ConformanceTests {
     func suite(name: String) throws {
         let outcome = try ChildProcess.run(
             Self.python, ["-B", Self.script, "--program", BuiltProgram.sallyport, name],
-            within: .seconds(540))
+            within: .seconds(1_700))
         #expect(
             outcome.status == .exited(0),
             "\(outcome.standardOutput)\(outcome.standardError)")

@@ -29,7 +29,7 @@ extension FaultTests {
 
         /// Asks again and again: Redis tells nobody.
         private func wait(_ what: String, until isSo: () throws -> Bool) throws {
-            let limit = Date(timeIntervalSinceNow: 60)
+            let limit = ChildProcess.deadline
             while try !isSo() {
                 guard Date() < limit else { throw FaultSiteError("waited in vain for \(what)") }
                 _ = poll(nil, 0, 20)

@@ -34,7 +34,7 @@ struct Fault {
 final class FaultRun {
     private static let clientCount = 3
     /// A fault's end is noticed by polling; nobody waits for this time to pass.
-    private static let recoverySeconds: TimeInterval = 90
+    private static let recoverySeconds = TimeInterval(ChildProcess.patienceSeconds)
 
     let site: FaultSite
     let gateways: [GatewayProcess]

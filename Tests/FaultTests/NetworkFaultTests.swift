@@ -53,7 +53,7 @@ extension FaultTests {
                 for _ in 0..<3 {
                     let count = relay.injectedCount + 1
                     relay.set(weather)
-                    let limit = Date(timeIntervalSinceNow: 30)
+                    let limit = ChildProcess.deadline
                     guard relay.waitForInjection(count, until: limit) else {
                         throw FaultSiteError("nothing came by to be cut")
                     }

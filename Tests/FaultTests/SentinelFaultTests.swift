@@ -6,7 +6,7 @@ extension RedisSentinelSet {
     /// The server that all Sentinels name and that takes itself for the master; they may still be
     /// about to choose another one.
     func agreedMaster() throws -> RedisServer {
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             let named = try sentinels.indices.map { try master($0) }
             if let master = named[0], named.allSatisfy({ $0 === master }),

@@ -27,7 +27,7 @@ extension FaultTests {
 
         /// Redis tells nobody when a replica has caught up.
         private func waitForReplica(_ replica: RedisServer) throws {
-            let limit = Date(timeIntervalSinceNow: 60)
+            let limit = ChildProcess.deadline
             while try !replica.command("INFO", "replication").contains("master_link_status:up") {
                 guard Date() < limit else { throw FaultSiteError("no replication") }
                 _ = poll(nil, 0, 10)

@@ -34,7 +34,7 @@ struct DeviceInquiryTests {
             var bits = SignalSettings.DeviceBits()
             configure(&bits)
             settings.signals.deviceBits = bits
-            settings.timeouts.registry = .milliseconds(200)
+            settings.timeouts.registry = .seconds(1)
             settings.rateLimits.append(.suspects)
         }
     }

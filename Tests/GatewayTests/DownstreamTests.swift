@@ -17,7 +17,7 @@ struct DownstreamTests {
 
     @Test("a body may take longer than a head, with a length and in chunks")
     func slowBody() throws {
-        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }
+        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .seconds(1) }
         let measured = try gateway.client()
         let chunked = try gateway.client()
         try measured.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc")
@@ -84,7 +84,7 @@ struct DownstreamTests {
 
     @Test("a head must be whole in its time, on a fresh connection and on one in use")
     func slowHead() throws {
-        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }
+        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .seconds(1) }
         let fresh = try gateway.client()
         try fresh.send("GET / HTTP/1.1\r\nHo")
         let used = try gateway.client()

@@ -95,7 +95,7 @@ struct OwnBoundTests {
 
     @Test("a registry that others keep busy beyond its time has not failed")
     func slowRegistry() throws {
-        let gateway = try Self.gateway { $0.timeouts.registry = .milliseconds(200) }
+        let gateway = try Self.gateway { $0.timeouts.registry = .seconds(1) }
         let (slow, other) = (try EnrolledDevice(gateway), try EnrolledDevice(gateway))
         let fields = try slow.signedFields("GET", "/lax/1")
         let (otherFields, gate) = (try other.signedFields("GET", "/attested/1"), Gate())
@@ -111,7 +111,7 @@ struct OwnBoundTests {
 
     @Test("a write that hangs is a store's failure, however many look-ups are answered meanwhile")
     func hangingWrite() throws {
-        let gateway = try Self.gateway { $0.timeouts.registry = .milliseconds(200) }
+        let gateway = try Self.gateway { $0.timeouts.registry = .seconds(1) }
         let writer = try EnrolledDevice(gateway)
         let stranger = try EnrolledDevice(gateway, isKnown: false)
         let others = try (0..<2).map { _ in try EnrolledDevice(gateway) }

@@ -139,11 +139,12 @@ struct PolicyModeTests {
 
     @Test("a counter that the registry has not set in time is unknown: nothing is passed on")
     func durableHangs() throws {
-        let gateway = try GatewayUnderTest { $0.timeouts.registry = .milliseconds(100) }
+        let gateway = try GatewayUnderTest()
         let gate = Gate()
         let device = try EnrolledDevice(gateway)
         #expect(try device.request("GET", "/attested/1").status == 200)
         gateway.registry.hold(until: gate)
+        try gateway.reload { $0.timeouts.registry = .milliseconds(100) }
         #expect(try device.request("GET", "/durable/2").code == "store_unavailable")
         try gateway.reload { $0.timeouts.registry = .seconds(60) }
         gate.open()

@@ -85,7 +85,7 @@ struct ProxyProtocolTests {
     @Test("whatever does not begin with a header is closed without a word")
     func refused() throws {
         // The beginning of a header, with nothing behind it, ends then.
-        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }
+        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .seconds(1) }
         for text in [
             "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "\r\n", "PROXY TCP4 1.1.1.1 2.2.2.2 1 2\n",
             "PROXY TCP4 1.1.1.1 2.2.2.2 1\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -104,7 +104,7 @@ struct ProxyProtocolTests {
         "a header that does not come in time, or ends too early, ends its connection",
         arguments: ["", "PROXY TCP4 1.1", "\r\n\r\n\0\r\nQUIT\n!"])
     func late(text: String) throws {
-        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }
+        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .seconds(1) }
         let waiting = try RawClient(port: gateway.proxiedPort)
         try waiting.send(text)
         let ended = try RawClient(port: gateway.proxiedPort)

@@ -202,7 +202,7 @@ struct ProxyTests {
         let server = UpstreamServer(.tcp(host: "127.0.0.1", port: full.port))
         let gateway = try GatewayUnderTest {
             $0.upstreams[0].servers.insert(server, at: 0)
-            $0.upstreams[0].connectTimeout = .milliseconds(100)
+            $0.upstreams[0].connectTimeout = .seconds(1)
         }
         #expect(try gateway.client().exchange("POST", "/x").status == 200)
         try gateway.reload { $0.upstreams[0].servers = [server] }
@@ -222,8 +222,8 @@ struct ProxyTests {
                     .wait(gate),
                 ]) : .response(after: gate)
         }) {
-            $0.upstreams[0].responseTimeout = .milliseconds(100)
-            $0.upstreams[0].readTimeout = .milliseconds(100)
+            $0.upstreams[0].responseTimeout = .seconds(1)
+            $0.upstreams[0].readTimeout = .seconds(1)
         }
         let client = try gateway.client()
         let late = try client.exchange("GET", "/x")

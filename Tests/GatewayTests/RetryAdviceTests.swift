@@ -37,10 +37,11 @@ struct RetryAdviceTests {
         let client = try gateway.client()
         for _ in 0..<2 { _ = try client.exchange("GET", "/x") }
         let answer = try client.exchange("GET", "/x")
-        #expect(answer.status == 429 && answer["Retry-After"] == "3600")
+        let after = try #require(answer["Retry-After"].flatMap { Int64($0) })
+        #expect(answer.status == 429 && (3000...3600).contains(after))
         #expect(
             try retry(answer)
-                == Self.advice([("after", 3600), ("backoff", 2), ("longest", 10), ("max", 2)]))
+                == Self.advice([("after", after), ("backoff", 2), ("longest", 10), ("max", 2)]))
     }
 
     @Test("an enrolment waits for hours, and no second new key comes at once")

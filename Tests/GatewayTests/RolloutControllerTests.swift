@@ -1,6 +1,7 @@
 import Background
 import EventLoop
 import Foundation
+import GatewayTesting
 import Judgement
 import KeyStore
 import Policy
@@ -62,7 +63,8 @@ private final class ControllerUnderTest {
 
     private func settle() throws {
         while !controller.isIdle {
-            try #require(bell.wait(timeout: .now() + 30) == .success)
+            let limit = DispatchTime.now() + .seconds(ChildProcess.patienceSeconds)
+            try #require(bell.wait(timeout: limit) == .success)
             let answer = answers.withLock { $0.removeFirst() }
             if case .written(let name, let result) = answer {
                 controller.take(.written(entryName: name, changesWritten(result)))
@@ -185,7 +187,8 @@ struct RolloutControllerTests {
                 name: name, value: value, expected: registry.sharedValue(name))
             let done = DispatchSemaphore(value: 0)
             registry.writeShared(write) { _ in done.signal() }
-            try #require(done.wait(timeout: .now() + 30) == .success)
+            let limit = DispatchTime.now() + .seconds(ChildProcess.patienceSeconds)
+            try #require(done.wait(timeout: limit) == .success)
         }
         var set = try state(plan)
         set.set(70, at: 1)

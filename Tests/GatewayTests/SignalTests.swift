@@ -51,7 +51,7 @@ struct SignalTests {
     private func ask(
         _ device: EnrolledDevice, user: String?, until isTrue: (HTTPMessage) -> Bool
     ) throws -> HTTPMessage {
-        let limit = Date(timeIntervalSinceNow: 20)
+        let limit = ChildProcess.deadline
         while true {
             let answer = try request(device, user: user)
             if isTrue(answer) { return answer }

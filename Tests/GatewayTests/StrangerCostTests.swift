@@ -110,7 +110,7 @@ struct StrangerCostTests {
         let newsCount = gateway.hub.unknownKeys.newsCount
         enrolling.socket.close()
         gate.open()
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while gateway.hub.unknownKeys.newsCount == newsCount, Date() < limit {
             _ = poll(nil, 0, 1)
         }

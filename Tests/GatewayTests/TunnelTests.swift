@@ -214,7 +214,7 @@ struct RequestDeadlineTests {
                 .send(Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello".utf8)),
                 .wait(gates.stream), .send(Array("world".utf8)),
             ])
-        }) { $0.timeouts.request = .milliseconds(200) }
+        }) { $0.timeouts.request = .seconds(1) }
         let streaming = try gateway.client()
         try streaming.send("GET", "/stream")
         #expect(try streaming.receiveHead().status == 200)

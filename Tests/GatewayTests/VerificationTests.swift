@@ -100,9 +100,11 @@ struct VerificationTests {
         let replayed = try device.send("GET", "/attested/x", fields: fields)
         #expect(replayed.status == 401)
         #expect(replayed.code == "assertion_replayed")
+        #expect(replayed.member("assertion") == "spent")
         let spent = try device.request("GET", "/attested/x", challenge: token)
         #expect(spent.code == "challenge_expired")
         #expect(spent.member("action") == "sign_again")
+        #expect(spent.member("assertion") == "unspent")
         #expect(gateway.upstream.requests.count == 1)
         gateway.stop()
         #expect(
@@ -121,8 +123,11 @@ struct VerificationTests {
             return try device.request("GET", path, challenge: token)
         }
         #expect(try signed("/attested/x", 10, tokens[0]).status == 200)
-        #expect(try signed("/attested/x", 9, tokens[1]).code == "assertion_replayed")
-        #expect(try signed("/attested/x", 10, tokens[2]).code == "assertion_replayed")
+        for (counter, token): (UInt32, String) in [(9, tokens[1]), (10, tokens[2])] {
+            let refused = try signed("/attested/x", counter, token)
+            #expect(refused.code == "assertion_replayed")
+            #expect(refused.member("assertion") == "unspent")
+        }
         // A refused request leaves its challenge unspent.
         #expect(try signed("/window/x", 9, tokens[1]).status == 200)
         #expect(try signed("/window/x", 9, tokens[3]).code == "assertion_replayed")
@@ -230,6 +235,8 @@ struct VerificationTests {
         #expect(try device.send("GET", "/unchallenged/x", fields: free).status == 200)
         let again = try device.send("GET", "/unchallenged/x", fields: free)
         #expect(again.code == "assertion_replayed")
+        // Its counter does not tell this request from one that a later one overtook.
+        #expect(again.member("assertion") == "unknown")
         #expect(gateway.upstream.requests.count == 1)
     }
 

@@ -24,7 +24,7 @@ final class KeysAtHandTests {
 
     /// The reader has its connection itself for a moment now and then.
     private func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while true {
             let found = registry.readAtHand(keyIDs)
             if !found.contains(.notAtHand) || Date() > limit { return found }
@@ -146,7 +146,7 @@ struct KeysNotAtHandTests {
         let registry = try SQLiteRegistry(path: path + "/registry.db")
         let record = generator.record()
         #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while registry.hasKeysAtHand, Date() < limit {
             #expect(registry.readAtHand([record.keyID]) == [.notAtHand])
         }

@@ -20,11 +20,7 @@ final class PostgresFaultTests {
 
     /// Asks until the registry answers.
     private func waitUntilItAnswers(_ registry: PostgresRegistry) throws {
-        for _ in 0..<3000 {
-            if (try? registry.probe()) != nil { return }
-            _ = poll(nil, 0, 10)
-        }
-        Issue.record("the registry did not come back")
+        try waitWhile((try? registry.probe()) == nil)
     }
 
     @Test("kill -9 of the server loses no acknowledged enrolment, and service returns by itself")
@@ -66,7 +62,7 @@ final class PostgresFaultTests {
 
     @Test("a server that stands still costs the command time-out, no longer")
     func standsStill() throws {
-        let registry = try fixture.registry { $0.connection.commandTimeout = .milliseconds(300) }
+        let registry = try fixture.registry { $0.connection.commandTimeout = .seconds(2) }
         let record = generator.record()
         _ = try registry.enrol(record, challenge: generator.bytes16())
         fixture.server.stop()
@@ -83,13 +79,13 @@ final class PostgresFaultTests {
 
     @Test("a reply lost behind the commit is an error, and the enrolment is there when repeated")
     func lostReply() throws {
-        let registry = try fixture.registry { $0.connection.commandTimeout = .milliseconds(200) }
+        let registry = try fixture.registry { $0.connection.commandTimeout = .seconds(2) }
         let record = generator.record()
         let challenge = generator.bytes16()
         // The commit waits for a standby that there is not, so its reply does not come in time.
         try fixture.query("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         try fixture.query("SELECT pg_reload_conf()")
-        for _ in 0..<200 where try fixture.query("SHOW synchronous_standby_names") != "nobody" {}
+        try waitWhile(try fixture.query("SHOW synchronous_standby_names") != "nobody")
         #expect(throws: StoreError.self) { try registry.enrol(record, challenge: challenge) }
         try fixture.query("ALTER SYSTEM RESET synchronous_standby_names")
         try fixture.query("SELECT pg_reload_conf()")
@@ -167,11 +163,10 @@ final class PostgresFaultTests {
             WHERE application_name = 'sallyport'
             """)
         var words = ""
-        for _ in 0..<3000 where !words.contains("read-only") {
+        try repeatWhile(!words.contains("read-only")) {
             do { try registry.probe() } catch { words = "\(error)" }
             _ = poll(nil, 0, 10)
         }
-        #expect(words.contains("read-only"))
         try fixture.server.query(
             "ALTER DATABASE \(fixture.database) SET default_transaction_read_only = off")
         try waitUntilItAnswers(registry)

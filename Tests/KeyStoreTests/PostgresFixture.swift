@@ -138,7 +138,8 @@ final class ChangeRecorder: Sendable {
         #expect(wait { !$0.isEmpty })
     }
 
-    /// Waits until `condition` holds of all changes so far; false after two minutes.
+    /// Waits until `condition` holds of all changes so far; false after
+    /// ``ChildProcess/patience``.
     func wait(until condition: ([RegistryChange]) -> Bool) -> Bool {
         bell.wait { condition(seen.withLock { $0 }) }
     }
@@ -159,7 +160,7 @@ final class Bell: Sendable {
     func ring() { semaphore.signal() }
 
     func wait(until condition: () -> Bool) -> Bool {
-        let limit = DispatchTime.now() + 120
+        let limit = DispatchTime.now() + .seconds(ChildProcess.patienceSeconds)
         while !condition() {
             guard semaphore.wait(timeout: limit) == .success else { return condition() }
         }

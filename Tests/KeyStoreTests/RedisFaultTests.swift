@@ -231,7 +231,7 @@ struct RedisFaultTests {
     func stoppedServer() throws {
         let server = try RedisServer()
         var configuration = RedisCounterBench.configuration(port: server.port)
-        configuration.connection.commandTimeout = .milliseconds(200)
+        configuration.connection.commandTimeout = .seconds(2)
         let bench = try RedisCounterBench(configuration)
         try bench.connect()
         server.stop()

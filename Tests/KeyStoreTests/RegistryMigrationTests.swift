@@ -67,7 +67,7 @@ final class RegistryMigrationTests {
         let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try exported(administration) == migrated(records))
         let connection = try Connection(path: directory.registryPath)
-        #expect(try connection.integer("PRAGMA user_version") == 9)
+        #expect(try connection.integer("PRAGMA user_version") == 10)
         // Spent they stay, without the key that spent them.
         #expect(try connection.integer("SELECT count(*) FROM challenges") == 2)
         #expect(try connection.integer("SELECT count(key_id) FROM challenges") == 0)
@@ -95,7 +95,7 @@ final class RegistryMigrationTests {
         }
         registry.close()
         #expect(try exported(fixture.administration()) == migrated(records))
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "9")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "10")
     }
 
     private static let sqliteVersion1 = """

@@ -68,7 +68,7 @@ final class SQLiteBackupTests {
         let copied = try TemporaryDirectory()
         _ = try administration.backUp(to: copied.registryPath)
         var bytes = try Data(contentsOf: URL(fileURLWithPath: copied.registryPath))
-        for page in 20..<30 { for offset in 0..<4096 { bytes[page * 4096 + offset] = 0xA5 } }
+        for page in 30..<40 { for offset in 0..<4096 { bytes[page * 4096 + offset] = 0xA5 } }
         try bytes.write(to: URL(fileURLWithPath: copied.registryPath))
         let opened = try SQLiteAdministration(path: copied.registryPath)
         #expect(throws: RegistryOpenError.self) {

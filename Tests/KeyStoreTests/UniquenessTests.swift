@@ -87,7 +87,7 @@ private enum Way: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-@Suite("A request is accepted once, in every store", .timeLimit(.minutes(10)))
+@Suite("A request is accepted once, in every store", .timeLimit(.minutes(30)))
 struct UniquenessTests {
     private static let stores = StoreUnderTest.allCases.filter {
         $0 == .embedded || RedisServer.isInstalled

@@ -58,8 +58,12 @@ final class App {
             body: parts.dropLast().joined(separator: "\n"))
     }
 
+    /// A fresh challenge. Waits until the gateway has reached its counter store.
     func challenge(_ target: String = "/assert/challenge") throws -> String {
-        let answer = try exchange("GET", target)
+        var answer = try exchange("GET", target)
+        try repeatWhile(answer.outcome == "503 store_unavailable") {
+            answer = try exchange("GET", target)
+        }
         guard answer.status == 200 else { throw RecipeError("no challenge: \(answer.outcome)") }
         return answer.body
     }

@@ -98,7 +98,7 @@ struct BackupRecipeTests {
         let keys = try directory.write(secret, to: "challenge-keys")
         let redis = try RedisServer()
         let shared = """
-            counters: { redis: "\(redis.url)" }
+            counters: \(redis.counters)
             secrets: { challenge_key_file: \(keys) }
             """
         let gateway = try RecipeGateway(
@@ -122,6 +122,7 @@ struct BackupRecipeTests {
             try configuration("{ postgres: \"\(server.url(new))\" }", shared), in: directory,
             named: "new.yaml")
         let again = try App(try base(successor), device: app.device)
+        _ = try again.challenge()
         #expect(
             try again.exchange("GET", "/api/x", fields: accepted).outcome
                 == "401 challenge_expired")

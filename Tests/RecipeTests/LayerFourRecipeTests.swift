@@ -38,8 +38,7 @@ struct LayerFourRecipeTests {
             try Recipe.file("layer-4/sallyport.yaml").moved([
                 "0.0.0.0:8443": "127.0.0.1:\(place.port)", "10.0.0.0/24": "127.0.0.1",
                 "postgresql://sallyport@10.0.0.5/sallyport?sslmode=verify-full": database,
-                "10.0.0.6:6379": "127.0.0.1:\(redis.port)",
-                "drain_delay: 3s": "drain_delay: 500ms",
+                "{ redis: \"redis://10.0.0.6:6379/0\" }": redis.counters,
                 "10.0.0.9:9001": "127.0.0.1:\(upstream.port)",
                 "127.0.0.1:9464": "127.0.0.1:\(FreePort.find())",
                 "0.0.0.0:9465": "127.0.0.1:\(place.probePort)", "/etc/sallyport": directory.path,

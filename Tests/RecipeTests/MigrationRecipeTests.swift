@@ -85,7 +85,7 @@ struct MigrationRecipeTests {
             #expect(imported.status == .exited(0) && imported.standardOutput == expected)
         }
         // A gateway looks at the registry four times a second, and no event tells.
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         var sent = ""
         repeat {
             sent = try old.exchange(

@@ -49,7 +49,7 @@ final class HAProxy {
     }
 
     func awaitServers(_ isTrue: ([String: String]) -> Bool) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         var last: [String: String] = [:]
         while Date() < limit {
             if let status = process.exitStatus {

@@ -71,7 +71,8 @@ final class RecipeGateway {
         _ text: String, in directory: ScratchDirectory, named name: String = "sallyport.yaml"
     ) throws {
         configurationPath = try directory.write(
-            text + "trust: { extra_roots: [\(TestApple.rootPath)] }\n", to: name)
+            GatewayConfiguration.withoutBacklog(
+                text + "trust: { extra_roots: [\(TestApple.rootPath)] }\n"), to: name)
         process = try ChildProcess(BuiltProgram.sallyport, ["run", "-c", configurationPath])
         try process.waitForLine(on: .standardError, containing: #""event":"ready""#)
     }

@@ -60,7 +60,7 @@ struct AllocationTests {
     @Test("are no more than they were with counters in Redis")
     func redis() throws {
         let server = try RedisServer()
-        let requests = try CountedRequests(counters: "{ redis: \"\(server.url)\" }")
+        let requests = try CountedRequests(counters: server.counters)
         let least = try Self.least(above: Self.redisMax) { try requests.cost(.assertion) }
         print("allocations: \(least) with Redis")
         #expect(least <= Self.redisMax)

@@ -176,7 +176,7 @@ struct AssertionTests {
         #expect(foreign.outcome == "401 challenge_expired")
         let early = try other.challenge()
         // Time has to pass for this one: polling the gateway is the event.
-        let limit = Date(timeIntervalSinceNow: 20)
+        let limit = ChildProcess.deadline
         var answer = try other.request("GET", "/api/x", fault: .otherKey)
         while Date() < limit {
             let fields = try other.signature("GET", "/api/x", challenge: early, fault: .otherKey)
@@ -184,8 +184,12 @@ struct AssertionTests {
             if answer.code == "challenge_expired" { break }
         }
         #expect(answer.outcome == "401 challenge_expired")
-        let next = try #require(answer.nextChallenge)
-        #expect(try other.request("GET", "/api/x", challenge: next).status == 200)
+        // On a busy machine the next one may expire unused, too.
+        try repeatWhile(answer.outcome == "401 challenge_expired") {
+            let next = try #require(answer.nextChallenge)
+            answer = try other.request("GET", "/api/x", challenge: next)
+        }
+        #expect(answer.status == 200)
     }
 
     @Test("is verified whole before its first byte goes on, however large")

@@ -78,7 +78,7 @@ struct BodyStreamTests {
     @Test("is not cut off by its own time-out once the answer has begun")
     func begunAnswer() throws {
         let server = try Self.echo()
-        let route = Self.route + ["timeouts: { request_body: 300ms }"]
+        let route = Self.route + ["timeouts: { request_body: 1s }"]
         let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: route))
         let client = try gateway.connect()
         let head = "POST /one HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"

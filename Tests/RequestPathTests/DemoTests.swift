@@ -17,7 +17,7 @@ struct DemoTests {
             on: .standardOutput, within: .seconds(120), containing: "Ctrl-C ends it.")
         let lines = demo.lines(on: .standardOutput)
         #expect(lines.contains("Every row is as it should be."))
-        #expect(lines.count { $0.hasPrefix("ok ") } == 49)
+        #expect(lines.count { $0.hasPrefix("ok ") } == 60)
         // What it says may be tried by hand.
         let line = try #require(lines.first { $0.hasSuffix("/health") })
         let address = try #require(line.split(separator: "http://").last)

@@ -21,7 +21,7 @@ struct DescriptorTests {
         #expect(few.status == .exited(0), "\(few.standardOutput)")
         #expect(
             few.standardOutput.contains(
-                #/warn  descriptors: limits.connections .* allow \d+ open files, .* only 128: /#),
+                #/warn  descriptors: limits.connections .* allow \d+ open files, .* only 136: /#),
             "\(few.standardOutput)")
         let enough = try directory.write(
             try String(contentsOfFile: path, encoding: .utf8)
@@ -33,7 +33,7 @@ struct DescriptorTests {
             "\(outcome.standardOutput)\(outcome.standardError)")
     }
 
-    private static let launcher = ["sh", "-c", #"ulimit -n 128; exec "$@""#, "sh"]
+    private static let launcher = ["sh", "-c", #"ulimit -n 136; exec "$@""#, "sh"]
 
     @Test("clients take all: /livez answers, no server is ejected, and those who are in are served")
     func exhausted() throws {

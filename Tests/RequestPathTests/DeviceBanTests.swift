@@ -28,7 +28,7 @@ struct DeviceBanTests {
     private func wait(
         _ client: SimulatedClient, _ isReached: (HTTPMessage) -> Bool
     ) throws {
-        let limit = Date(timeIntervalSinceNow: 20)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             if isReached(try client.request("GET", "/api/x")) { return }
         }
@@ -135,7 +135,7 @@ struct DeviceBanTests {
         let gateways = try (0..<2).map { _ in
             var configuration = try configuration()
             configuration.registry = "postgres: \"\(server.url(database))\", pool: 2"
-            configuration.counters = "{ redis: \"redis://127.0.0.1:\(redis.port)\" }"
+            configuration.counters = redis.counters
             configuration.more.append("secrets: { challenge_key_file: \(keys) }")
             let gateway = try GatewayProcess(configuration)
             try gateway.waitForReadiness(200)

@@ -74,7 +74,7 @@ struct DeviceBitTests {
         #expect(try post(gateway, "query", try body()).status == 200)
         let answer = try post(gateway, "update", try body(#","bits":{"banned":true}"#))
         #expect(answer.status == 200)
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         var text = ""
         // It is written after the answer.
         while text.isEmpty, Date() < limit {

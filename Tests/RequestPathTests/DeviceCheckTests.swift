@@ -115,7 +115,7 @@ struct DeviceCheckTests {
         let redis = try RedisServer()
         let gateways = try (0..<2).map { _ in
             var configuration = try configuration()
-            configuration.counters = "{ redis: \"redis://127.0.0.1:\(redis.port)\" }"
+            configuration.counters = redis.counters
             let gateway = try GatewayProcess(configuration)
             try gateway.waitForReadiness(200)
             return gateway
@@ -136,7 +136,8 @@ struct DeviceCheckTests {
         let gateways = try (0..<2).map { _ in
             var configuration = try configuration()
             let addresses = cluster.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
-            configuration.counters = "{ redis: { cluster: { addresses: [\(addresses)] } } }"
+            configuration.counters =
+                "{ redis: { cluster: { addresses: [\(addresses)] }, command_timeout: 5s } }"
             configuration.workers = 1
             let gateway = try GatewayProcess(configuration)
             try gateway.waitForReadiness(200)

@@ -248,7 +248,7 @@ struct EnvoyCallTests {
     func wholeCall() throws {
         let redis = try RedisServer()
         let site = try EnvoyCallTests(
-            counters: "{ redis: \"\(redis.url)\", command_timeout: 800ms }",
+            counters: "{ redis: \"\(redis.url)\", command_timeout: 2s }",
             more: ["timeouts: { request_body: 200ms }"])
         let app = try SimulatedClient.enrolled(site.gateway)
         let body = Array("{}".utf8)

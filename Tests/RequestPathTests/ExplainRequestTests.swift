@@ -35,7 +35,7 @@ struct ExplainRequestTests {
 
     /// Waits until the gateway's log has a line of this request.
     private func waitForLine(of id: String) throws {
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
             if text.contains(id) { return }

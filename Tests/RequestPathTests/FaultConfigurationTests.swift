@@ -320,7 +320,7 @@ struct FaultConfigurationTests {
 extension GatewayProcess {
     /// Waits until nobody listens on `port` any more.
     fileprivate func poll(whileClosed port: UInt16) throws -> Bool {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             guard (try? RawClient(port: port)) != nil else { return true }
             _ = Foundation.poll(nil, 0, 5)

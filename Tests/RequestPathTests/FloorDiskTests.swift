@@ -35,7 +35,7 @@ struct FloorDiskTests {
         let disk = try LoopFileSystem()
         let redis = isInRedis ? try RedisServer() : nil
         let site = try Self.site(
-            on: disk, counters: redis.map { "{ redis: \"\($0.url)\" }" } ?? "embedded")
+            on: disk, counters: redis?.counters ?? "embedded")
         let gateway = try site.start()
         defer { disk.thaw() }
         let device = try site.enrolledDevice(at: gateway)

@@ -61,7 +61,7 @@ final class ForeignProofSite {
     }
 
     func waitForMetric(_ sample: String, _ isTrue: (Double) -> Bool) throws {
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             if let value = try gateway.metric(sample), isTrue(value) { return }
             _ = Foundation.poll(nil, 0, 20)

@@ -18,7 +18,7 @@ struct FrozenDiskTests {
         let site = try FaultSite()
         let system = try LoopFileSystem()
         let gateway = try site.start(bodiesOn: system, timeouts: "body_file: 200ms")
-        #expect(try gateway.exchange("POST", "/open/x", body: Self.large).status == 200)
+        try waitWhile(try gateway.exchange("POST", "/open/x", body: Self.large).status != 200)
         let device = try site.enrolledDevice(at: gateway)
         try system.freeze()
         for _ in 0..<3 {

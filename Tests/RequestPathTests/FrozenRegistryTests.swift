@@ -18,7 +18,7 @@ struct FrozenRegistryTests {
         site.configuration.registryPath = system.path + "/registry.db"
         site.configuration.workers = 2
         let gateway = try site.start(
-            bodiesOn: system, timeouts: "body_file: 200ms, registry: 500ms")
+            bodiesOn: system, timeouts: "body_file: 200ms, registry: 3s")
         let device = try site.enrolledDevice(at: gateway)
         #expect(
             try device.call("window", at: gateway).exchange(with: gateway).status == 200)

@@ -321,22 +321,24 @@ struct HTTP2FlowTests {
         var said: [UInt8] = []
         while case let bytes = try silent.socket.receive(), !bytes.isEmpty { said += bytes }
         #expect(said.suffix(8) == [0, 0, 0, 0, 0, 0, 0, 4])
-        let gateway = try gateway([
-            "timeouts: { request_head: 200ms, request_body: 200ms, idle: 200ms }"
-        ])
-        let never = try HTTP2Client(port: gateway.port)
+        let restless = try gateway(["timeouts: { idle: 200ms }"])
+        let never = try HTTP2Client(port: restless.port)
         try never.receiveToEnd()
         #expect(never.goAways.last?.code == 0)
+        // On a busy machine the time may be over before the request has come.
+        var idle = try HTTP2Client(port: restless.port)
+        try repeatWhile((try? idle.exchange(1).status) != 200) {
+            idle = try HTTP2Client(port: restless.port)
+        }
+        try idle.receiveToEnd()
+        #expect(idle.goAways.last?.lastStream == 1)
+        let gateway = try gateway(["timeouts: { request_head: 200ms, request_body: 200ms }"])
         let half = try HTTP2Client(port: gateway.port)
         try half.send(.headers(1, HTTP2Client.head(), endHeaders: false))
         try half.receiveToEnd()
         let body = try HTTP2Client(port: gateway.port)
         try body.send(.headers(1, HTTP2Client.head("POST"), endStream: false))
         #expect(try body.answer(1).status == 408)
-        let idle = try HTTP2Client(port: gateway.port)
-        #expect(try idle.exchange(1).status == 200)
-        try idle.receiveToEnd()
-        #expect(idle.goAways.last?.lastStream == 1)
-        #expect(gateway.alarms.isEmpty)
+        #expect(gateway.alarms.isEmpty && restless.alarms.isEmpty)
     }
 }

@@ -149,7 +149,7 @@ struct HTTP2UpstreamFaultTests {
             default: try connection.respond(to: request)
             }
         }
-        let more = ", response_timeout: 200ms, read_timeout: 200ms"
+        let more = ", response_timeout: 1s, read_timeout: 1s"
         let gateway = try GatewayProcess(.http2Upstream(port: server.port, more: more))
         let client = try HTTP2Client(port: gateway.port)
         #expect(try client.exchange(1, "POST", "/head", body: [1]).status == 504)

@@ -30,7 +30,7 @@ struct KeyCommandTests {
 
     /// The gateway notices another process's change within a moment; a request tells.
     private func waitForOutcome(_ outcome: String) throws {
-        let limit = Date(timeIntervalSinceNow: 20)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             if try client.request("GET", "/api/x").outcome == outcome { return }
         }
@@ -56,7 +56,7 @@ struct KeyCommandTests {
     @Test("erase leaves nothing to use, and no way back in")
     func erase() throws {
         #expect(try keys("erase", [keyID]).status == .exited(0))
-        let limit = Date(timeIntervalSinceNow: 20)
+        let limit = ChildProcess.deadline
         var answer = try client.request("GET", "/api/x")
         while answer.status == 200, Date() < limit { answer = try client.request("GET", "/api/x") }
         #expect([401, 403].contains(answer.status))

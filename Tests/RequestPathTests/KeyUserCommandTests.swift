@@ -32,7 +32,7 @@ struct KeyUserCommandTests {
     private func client(of users: String...) throws -> SimulatedClient {
         let client = try SimulatedClient.enrolled(gateway)
         for user in users {
-            let limit = Date(timeIntervalSinceNow: 20)
+            let limit = ChildProcess.deadline
             var isNoted = false
             while !isNoted, Date() < limit {
                 let fields = try client.signature("GET", "/api/x") + [("X-Session", user)]
@@ -81,7 +81,7 @@ struct KeyUserCommandTests {
         #expect(try keys("show", own.device.keyID.base64).standardOutput.contains("erased"))
         let kept = try keys("export", "--user", "bob").standardOutput
         #expect(kept.contains(shared.device.keyID.base64))
-        let limit = Date(timeIntervalSinceNow: 20)
+        let limit = ChildProcess.deadline
         while try own.request("GET", "/api/x").status == 200, Date() < limit {}
         #expect(try own.request("GET", "/api/x").status == 401)
         #expect(try shared.request("GET", "/api/x").status == 200)

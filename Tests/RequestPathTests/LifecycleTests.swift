@@ -240,7 +240,7 @@ struct LifecycleTests {
     private func waitUntilAll(
         _ count: Int, at port: UInt16, are isRight: (HTTPMessage) -> Bool
     ) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         var rightCount = 0
         while rightCount < count {
             let answer = try? RawClient(port: port).exchange("GET", "/livez")

@@ -32,7 +32,7 @@ struct LogFileTests {
     /// A request whose line is in the file: a line is written some time after its answer.
     private func loggedRequest(_ path: String, in file: String? = nil) throws {
         try request(path)
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         while try !paths(file ?? log).contains(path), Date() < limit { _ = poll(nil, 0, 5) }
     }
 

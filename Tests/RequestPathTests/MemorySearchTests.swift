@@ -47,7 +47,7 @@ final class MemorySearchTests {
         #expect(try gateway.reload(site.configuration)["event"]?.stringValue == "reloaded")
         try new.use(gateway, apiPort: apiPort)
         // Workers take the new keys one after another, and the last connection lets go of the old.
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while try !found(old.held, in: gateway).isEmpty, Date() < limit { _ = poll(nil, 0, 50) }
         #expect(try found(old.held, in: gateway) == [])
         #expect(try found(new.held, in: gateway) == new.held.map(\.name))

@@ -3,7 +3,7 @@ import GatewayTesting
 import JSON
 import Testing
 
-@Suite("Phones of sallyport-lab", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("Phones of sallyport-lab", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct PhoneCommandTests {
     private let phones: LabPhones
     private let upstream: RecordingUpstream

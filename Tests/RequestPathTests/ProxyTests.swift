@@ -13,14 +13,14 @@ struct ProxyTests {
         gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
     }
 
-    /// A gateway that waits for nobody for long: only for tests in which the time must run out.
-    private func impatient() throws -> GatewayProcess {
+    /// A gateway with one short time-out, which must run out in the test: others could run out on
+    /// a busy machine. `timeout` is one of clients, `response` the upstream's.
+    private func impatient(
+        _ timeout: String? = nil, response: String = "1m"
+    ) throws -> GatewayProcess {
         var configuration = GatewayConfiguration(upstreamPort: upstream.port)
-        configuration.more = [
-            "timeouts: { request_head: 400ms, request_body: 400ms, idle: 600ms, send: 1s }"
-        ]
-        configuration.upstreams["api"] =
-            "servers: [\"127.0.0.1:\(upstream.port)\"], response_timeout: 500ms"
+        configuration.more = timeout.map { ["timeouts: { \($0) }"] } ?? []
+        configuration.upstreams["api"]? += ", response_timeout: \(response)"
         return try GatewayProcess(configuration)
     }
 
@@ -211,7 +211,7 @@ struct ProxyTests {
 
     @Test("a slow upstream is 504")
     func slowUpstream() throws {
-        let gateway = try impatient()
+        let gateway = try impatient(response: "200ms")
         let gate = Gate()
         upstream.answer { _ in .response(after: gate) }
         let answer = try gateway.exchange("GET", "/")
@@ -221,13 +221,19 @@ struct ProxyTests {
 
     @Test("a slow head or body is 408, an idle connection is closed")
     func slowClient() throws {
-        let gateway = try impatient()
-        let head = try gateway.connect()
-        try head.send("GET / HTT")
-        #expect(try head.receive().status == 408)
-        let body = try gateway.connect()
-        try body.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")
-        #expect(try body.receive().status == 408)
+        for (timeout, start) in [
+            ("request_head: 200ms", "GET / HTT"),
+            (
+                "request_body: 200ms",
+                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na"
+            ),
+        ] {
+            let gateway = try impatient(timeout)
+            let slow = try gateway.connect()
+            try slow.send(start)
+            #expect(try slow.receive().status == 408)
+        }
+        let gateway = try impatient("idle: 200ms")
         let idle = try gateway.connect()
         #expect(try idle.exchange("GET", "/").status == 200)
         #expect(try idle.receiveToEnd().isEmpty)
@@ -235,7 +241,7 @@ struct ProxyTests {
 
     @Test("a client that does not read makes the upstream wait, and is dropped in the end")
     func backPressure() throws {
-        let gateway = try impatient()
+        let gateway = try impatient("send: 1s")
         let byteCount = 256 * 1024 * 1024
         upstream.answer { _ in .large(byteCount: byteCount) }
         let before = try gateway.residentByteCount()
@@ -294,7 +300,7 @@ struct ProxyTests {
 
     @Test("a client that goes away takes its upstream connection with it")
     func clientGone() throws {
-        let gateway = try impatient()
+        let gateway = try impatient(response: "500ms")
         let gate = Gate()
         upstream.answer { _ in .response(after: gate) }
         let client = try gateway.connect()

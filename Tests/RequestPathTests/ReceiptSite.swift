@@ -38,9 +38,9 @@ extension ReceiptSite {
         try shown(device, gateway)["receipt_state"]?[member]?.stringValue
     }
 
-    /// False after a minute.
+    /// False after ``ChildProcess/patience``.
     func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         while try !condition() {
             if Date() > limit { return false }
             _ = poll(nil, 0, 20)

@@ -45,7 +45,7 @@ struct RedisPlacesTests {
 
     /// Sends newly signed requests until one passes; how long servers take to agree is theirs.
     private func resume(_ client: SimulatedClient) throws {
-        let limit = Date(timeIntervalSinceNow: 90)
+        let limit = ChildProcess.deadline
         while true {
             let challenge = try client.raw.exchange("GET", "/assert/challenge")
             if challenge.status == 200 {
@@ -111,7 +111,7 @@ struct RedisPlacesTests {
         let configuration = configuration(
             """
             { address: "127.0.0.1:\(port)", username: gateway, password_file: \(passwordPath), \
-            client_name: edge, tls: { ca: \(authority.certificatePath), \
+            client_name: edge, command_timeout: 5s, tls: { ca: \(authority.certificatePath), \
             server_name: redis.internal, certificate: \(identity.certificatePath), \
             key: \(identity.keyPath) } }
             """)
@@ -155,7 +155,7 @@ struct RedisPlacesTests {
                 }
             }
             try grant("first")
-            let configuration = configuration("{ \(place), \(user) }")
+            let configuration = configuration("{ \(place), \(user), command_timeout: 5s }")
             let gateway = try start(configuration)
             let client = try SimulatedClient.enrolled(gateway)
             #expect(try client.request("GET", "/api/x").status == 200)
@@ -171,7 +171,8 @@ struct RedisPlacesTests {
     func socket() throws {
         let server = try RedisServer()
         let gateway = try start(
-            configuration("{ address: \"unix:\(server.socketPath)\", database: 3 }"))
+            configuration(
+                "{ address: \"unix:\(server.socketPath)\", database: 3, command_timeout: 1m }"))
         let client = try SimulatedClient.enrolled(gateway)
         try expectRefused(accept(client), client)
         #expect(try server.command("INFO", "keyspace").contains("db3:"))
@@ -180,7 +181,7 @@ struct RedisPlacesTests {
     @Test("a limit by key holds over two gateways, and refuses without spending anything")
     func sharedRate() throws {
         let server = try RedisServer()
-        var configuration = configuration("\"\(server.url)\"")
+        var configuration = configuration("\"\(server.url)\", command_timeout: 1m")
         configuration.more = ["rate_limits: { device: { by: key, rate: 1/h, burst: 4 } }"]
         configuration.routes[0].more = ["rate_limit: device"]
         configuration.routes.insert(
@@ -212,7 +213,7 @@ struct RedisPlacesTests {
         "a counter that comes again with another challenge is reported: the key is on two devices")
     func conflict() throws {
         let server = try RedisServer()
-        for counters in ["\"\(server.url)\"", nil] {
+        for counters in ["\"\(server.url)\", command_timeout: 1m", nil] {
             var configuration = configuration(counters ?? "")
             if counters == nil { configuration.counters = "embedded" }
             let gateway = try start(configuration)

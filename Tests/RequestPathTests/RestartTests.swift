@@ -156,7 +156,7 @@ struct RestartTests {
         let redis = try RedisServer()
         let own = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
         let moved = own.replacingOccurrences(
-            of: "counters: embedded", with: "counters: { redis: \"\(redis.url)\" }")
+            of: "counters: embedded", with: "counters: \(redis.counters)")
         try #require(moved != own)
         try moved.write(toFile: gateway.configurationPath, atomically: true, encoding: .utf8)
         try gateway.start()

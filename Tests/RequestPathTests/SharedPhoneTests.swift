@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
     "Phones of one attestation certificate",
-    .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct SharedPhoneTests {
     private static let start = "keys_per_attestation_certificate: the attestation certificate "
 
@@ -38,7 +38,7 @@ struct SharedPhoneTests {
         var sharing = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         sharing.apps = []
         phones.letIn(to: &sharing)
-        sharing.counters = "{ redis: \"\(redis.url)\" }"
+        sharing.counters = redis.counters
         sharing.more = ["signals: { keys_per_attestation_certificate: { max: 3, action: deny } }"]
         let first = try GatewayProcess(sharing, directory: directory)
         sharing.more.append(

@@ -7,7 +7,7 @@ import Testing
 /// The status page of a gateway with an app for Apple's platforms and one for Android.
 @Suite(
     "Platforms on the status page", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct StatusPlatformTests {
     private let upstream: RecordingUpstream
     private let phones: LabPhones

@@ -22,7 +22,7 @@ struct StoreRedisTests {
         private let prober: SimulatedDevice
 
         /// `timeout` is how long the gateway waits for Redis.
-        init(timeout: String = "100ms") throws {
+        init(timeout: String = "1m") throws {
             redis = try RedisServer()
             site = try FaultSite(redis: redis)
             let timeouts = "command_timeout: \(timeout), connect_timeout: \(timeout)"
@@ -61,7 +61,7 @@ struct StoreRedisTests {
         arguments: Absence.allCases)
     func absence(_ absence: Absence) throws {
         // Where the connection ends nobody waits for a time-out: so long a one would be noticed.
-        let scene = try Scene(timeout: absence == .standingStill ? "100ms" : "1m")
+        let scene = try Scene(timeout: absence == .standingStill ? "1s" : "1m")
         let (redis, gateway, device) = (scene.redis, scene.gateway, scene.device)
         let accepted = try scene.accept(["strict", "window", "strict"])
         let unused = try device.call("window", at: gateway)

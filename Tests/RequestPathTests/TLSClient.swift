@@ -127,7 +127,7 @@ struct TLSSite {
     /// gateway counts, so a client may know first.
     func hasFailures(_ gateway: GatewayProcess, _ reason: String, _ count: Double) throws -> Bool {
         let sample = "sallyport_tls_handshake_failures_total{reason=\"\(reason)\"}"
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             if try gateway.metric(sample) == count { return true }
         }

@@ -12,13 +12,14 @@ struct UnprovedCostTests {
     private struct Growing: CustomTestStringConvertible {
         let testDescription: String
         let sizes: [Int]
-        /// Instructions, unoptimised, of each byte more.
-        var perByteMax = 2700
+        /// Instructions, unoptimised, of each byte more. A tenth above what was measured: on a busy
+        /// machine a body is read in more pieces.
+        var perByteMax = 2950
         let make: (Int) -> [UInt8]
     }
 
     private static func head(
-        _ path: String, _ name: String, perByteMax: Int = 2700,
+        _ path: String, _ name: String, perByteMax: Int = 2950,
         _ value: @escaping (Int) -> String
     ) -> Growing {
         Growing(
@@ -186,12 +187,15 @@ struct UnprovedCostTests {
     func instructions() throws {
         let upstream = try RecordingUpstream()
         let counted = try CountedGateway(Self.configuration(upstream))
-        func cost(_ growing: Growing, _ size: Int) throws -> Int {
+        /// The least of two tries, or the first if it is within `bound`.
+        func cost(_ growing: Growing, _ size: Int, within bound: Int = 0) throws -> Int {
             let bytes = growing.make(size)
-            return try counted.count(tries: 2) {
-                let client = try counted.gateway.connect()
-                try client.send(bytes)
-                _ = try client.receive()
+            return try CountedGateway.least(of: 2, above: bound) {
+                try counted.cost {
+                    let client = try counted.gateway.connect()
+                    try client.send(bytes)
+                    _ = try client.receive()
+                }.instructions
             }
         }
         for growing in Self.heads + Self.bodies {
@@ -199,7 +203,8 @@ struct UnprovedCostTests {
             #expect(empty <= Self.emptyMax, "\(growing.testDescription)")
             for size in growing.sizes {
                 let byteCount = growing.make(size).count - growing.make(0).count
-                let perByte = (try cost(growing, size) - empty) / byteCount
+                let bound = empty + growing.perByteMax * byteCount
+                let perByte = (try cost(growing, size, within: bound) - empty) / byteCount
                 print(
                     "\(growing.testDescription): \(empty), and \(perByte) for each of \(byteCount)")
                 #expect(

@@ -28,7 +28,7 @@ struct ShippedConfigurationTests {
 
     @Test("are all there")
     func count() {
-        #expect(Configuration.shipped.count == 15)
+        #expect(Configuration.shipped.count == 16)
     }
 
     @Test("show the defaults of the code")

@@ -50,6 +50,18 @@ public final class LoopFileSystem: Sendable {
     /// Lets writes go on. Does nothing to a file system that is not frozen.
     public func thaw() { try? Self.run("fsfreeze", ["--unfreeze", path]) }
 
+    /// Takes all the room that root may have, until ``empty()``.
+    public func fill() throws {
+        // It ends with an error once there is no room left.
+        _ = try ChildProcess.run("dd", ["if=/dev/zero", "of=\(filler)", "bs=4k", "status=none"])
+        try Self.run("sync", ["-f", path])
+    }
+
+    /// Gives back what ``fill()`` took.
+    public func empty() throws { try FileManager.default.removeItem(atPath: filler) }
+
+    private var filler: String { path + "/filler" }
+
     /// Cuts the file system off at once, with nothing of its log written, as it does itself after
     /// an I/O error in its log. From then on calls fail with EIO. It does not come back.
     public func shutDown() throws {

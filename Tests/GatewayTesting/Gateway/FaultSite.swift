@@ -44,7 +44,7 @@ public final class FaultSite {
     }
 
     public convenience init(redis: RedisServer) throws {
-        try self.init(counters: "{ redis: \"\(redis.url)\" }")
+        try self.init(counters: redis.counters)
     }
 
     private static func route(_ name: String, _ attest: String) -> GatewayConfiguration.Route {

@@ -136,6 +136,21 @@ public struct GatewayConfiguration: Sendable {
         let probes = probes.map { ", probes: { bind: \"\($0)\" }" } ?? ""
         let api = api.map { ", api: { \($0) }" } ?? ""
         lines.append("admin: { bind: 127.0.0.1:\(adminPort)\(probes)\(api) }")
-        return (lines + more).joined(separator: "\n") + "\n"
+        return Self.withoutBacklog((lines + more).joined(separator: "\n") + "\n")
+    }
+
+    /// A configuration file's text with `timeouts.backlog` off, if it is not.
+    ///
+    /// On a busy machine requests wait longer than a gateway allows. It would then refuse some of
+    /// them, and end handshakes.
+    public static func withoutBacklog(_ text: String) -> String {
+        let start = "timeouts: {"
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        guard let index = lines.firstIndex(where: { $0.hasPrefix(start) }) else {
+            return text + start + " backlog: off }\n"
+        }
+        guard !lines[index].contains("backlog: off") else { return text }
+        lines[index] = start + " backlog: off," + lines[index].dropFirst(start.count)
+        return lines.joined(separator: "\n")
     }
 }

@@ -100,7 +100,7 @@ public final class PostgresServer: @unchecked Sendable {
 
     @discardableResult
     private static func run(_ words: [String]) throws -> String {
-        let outcome = try ChildProcess.run(words[0], Array(words.dropFirst()), within: .seconds(60))
+        let outcome = try ChildProcess.run(words[0], Array(words.dropFirst()))
         guard outcome.status == .exited(0) else {
             throw ChildProcessError(description: "\(words): \(outcome.standardError)")
         }
@@ -177,7 +177,8 @@ public final class PostgresServer: @unchecked Sendable {
 
     /// Orphans are not ours to wait for; /proc tells when one is gone.
     private func waitForEnd(of id: pid_t) {
-        for _ in 0..<1500 where FileManager.default.fileExists(atPath: "/proc/\(id)/stat") {
+        let limit = ChildProcess.deadline
+        while FileManager.default.fileExists(atPath: "/proc/\(id)/stat"), Date() < limit {
             let state = (try? String(contentsOfFile: "/proc/\(id)/stat", encoding: .utf8)) ?? ""
             if state.contains(") Z") { return }
             _ = poll(nil, 0, 20)

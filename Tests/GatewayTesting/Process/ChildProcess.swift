@@ -30,7 +30,7 @@ public final class ChildProcess: Sendable {
     public static let patience = Duration.seconds(patienceSeconds)
     /// `TEST_PATIENCE` times as long, for what makes everything slower.
     public static let patienceSeconds =
-        30 * (ProcessInfo.processInfo.environment["TEST_PATIENCE"].flatMap { Int($0) } ?? 1)
+        120 * (ProcessInfo.processInfo.environment["TEST_PATIENCE"].flatMap { Int($0) } ?? 1)
     /// When that has passed, from now on.
     public static var deadline: Date { Date(timeIntervalSinceNow: TimeInterval(patienceSeconds)) }
 

@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// A port that the kernel hands out for port 0 may become the source port of any connection before
 /// the server binds it. So ports come from below the kernel's ephemeral range (32768 and up), are
-/// bound once to see that nobody has them, and are never given twice by one process.
+/// bound once to see that they are free, and are never given twice: another process of tests could
+/// find a port before the server of this one binds it.
 public enum FreePort {
     private static let candidates = 12_000..<32_000
     private static let next = Atomic<Int>(Int.random(in: candidates))
@@ -14,9 +15,24 @@ public enum FreePort {
         for _ in candidates {
             let offset = next.wrappingAdd(1, ordering: .relaxed).oldValue - candidates.lowerBound
             let port = UInt16(candidates.lowerBound + offset % candidates.count)
-            if isFree(port) { return port }
+            if claim(port), isFree(port) { return port }
         }
         preconditionFailure("no free port of 127.0.0.1 between 12000 and 32000")
+    }
+
+    /// A file in which each process of tests has locked the bytes at the numbers of its ports.
+    private static let claims = open(
+        "/tmp/sallyport-test-ports", O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+
+    /// False if another process that lives has the port.
+    private static func claim(_ port: UInt16) -> Bool {
+        precondition(claims >= 0, "no file for the claims to ports: \(errno)")
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_start = off_t(port)
+        lock.l_len = 1
+        return fcntl(claims, F_SETLK, &lock) == 0
     }
 
     private static func isFree(_ port: UInt16) -> Bool {

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Calls `step` for as long as `condition` holds. Throws if it holds for two minutes: a test waits
-/// in this way for what no event tells.
+/// Calls `step` for as long as `condition` holds. Throws if it holds for
+/// ``ChildProcess/patience``: a test waits in this way for what no event tells.
 public func repeatWhile(
     _ condition: @autoclosure () throws -> Bool, file: String = #fileID, line: Int = #line,
     _ step: () throws -> Void
 ) throws {
-    let limit = Date(timeIntervalSinceNow: 120)
+    let limit = ChildProcess.deadline
     while try condition() {
         guard Date() < limit else {
             throw EndlessLoop(description: "\(file):\(line) repeats without an end")
@@ -15,7 +15,8 @@ public func repeatWhile(
     }
 }
 
-/// Waits for as long as `condition` holds, and looks at it every 20 ms. Throws after two minutes.
+/// Waits for as long as `condition` holds, and looks at it every 20 ms. Throws after
+/// ``ChildProcess/patience``.
 public func waitWhile(
     _ condition: @autoclosure () throws -> Bool, file: String = #fileID, line: Int = #line
 ) throws {

@@ -51,7 +51,7 @@ public final class ScriptedResolver: Sendable {
         let source = try directory.write(Self.program, to: "resolver.c")
         let library = directory.path(of: "resolver.so")
         let outcome = try ChildProcess.run(
-            "cc", ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], within: .seconds(60))
+            "cc", ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
         guard outcome.status == .exited(0) else { throw RawSocketError(outcome.standardError) }
         names = directory.path(of: "names")
         try FileManager.default.createDirectory(

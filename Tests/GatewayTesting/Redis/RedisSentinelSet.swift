@@ -132,7 +132,7 @@ public final class RedisSentinelSet: Sendable {
 
     /// Asks again and again: Redis tells nobody.
     static func wait(_ what: @autoclosure () -> String, until isSo: () throws -> Bool) throws {
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         while try !isSo() {
             guard Date() < limit else {
                 throw ChildProcessError(description: "waited in vain for \(what())")

@@ -110,6 +110,12 @@ public final class RedisServer: @unchecked Sendable {
 
     public var url: String { "redis://127.0.0.1:\(port)/0" }
 
+    /// `counters` of a gateway that waits for this server as long as its settings allow: by default
+    /// it gives up sooner than a busy machine answers. A closed connection ends the wait at once.
+    public var counters: String {
+        "{ redis: \"\(url)\", connect_timeout: 1m, command_timeout: 1m }"
+    }
+
     private var current: ChildProcess { lock.withLock { process } }
 
     /// kill -9; returns when the process is gone.

@@ -20,10 +20,11 @@ final class SteppedWorker {
     private let upstreamPath: String?
 
     /// The client's connection came over a listener without trusted proxies, or over a unix socket
-    /// with `unixListener`; the upstream's goes over TCP, or over a unix socket.
+    /// with `unixListener`; the upstream's goes over TCP, or over a unix socket. `clock`: for
+    /// time-outs, which pass when the test moves it and steps the loop.
     init(
         unixListener: ListenerSettings? = nil, isUpstreamUnix: Bool = false,
-        _ configure: (inout Settings) -> Void = { _ in }
+        clock: ManualClock? = nil, _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
         SignalWatch.ignoreBrokenPipes()
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
@@ -49,7 +50,8 @@ final class SteppedWorker {
             meters: [WorkerMeter()], logs: try LogWriters(settings.log),
             descriptors: DescriptorReserve(limit: 0))
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
-        worker = try Worker(index: 0, site: site, hub: hub, mailbox: try Mailbox(countMax: 16))
+        worker = try Worker(
+            index: 0, site: site, hub: hub, mailbox: try Mailbox(countMax: 16), clock: clock)
         let (ours, clients) = try Socket.pair()
         client = clients
         let unix = try #require(SocketAddress.unix("/run/client"))
