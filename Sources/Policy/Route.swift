@@ -71,6 +71,10 @@ public struct Route: Hashable, Sendable {
     public var bodyRules: [BodyRule] = []
     /// The treatment of a request whose client sends no more before it is answered.
     public var onClientClose = ClientCloseAction.finish
+    /// Names of the quotas that its requests are charged to, in this order.
+    public var quotas: [String] = []
+    /// True if the upstream is told what is left of them.
+    public var tellsQuotas = false
     /// True if its refusals tell clients the cause.
     public var tellsCause = false
 
