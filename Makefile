@@ -1,6 +1,15 @@
 # The tasks of this repository. `make` alone lists them.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
-# docs/decisions/0007-release-flags.md says why.
+# --static-swift-stdlib: the program needs no Swift on the machine it runs on.
+# --disable-local-rpath: libraries come from the system, never from the program's folder.
+# -enforce-exclusivity=unchecked: no look-up for each access to an object's property. The debug build,
+#   with which every test runs, keeps these checks. -Ounchecked would drop bounds and overflow checks.
+# -cross-module-optimization: 3 % fewer instructions per exchange.
+# -function-sections: a function that is never called is left out.
+# pack-relative-relocs: relocations take 10 KB instead of 1.1 MB, and need glibc 2.36.
+# relro, now: the linker's tables are read-only once the program runs.
+# Unwind tables stay: a debugger needs them to read a core dump.
+# --exclude-libs, --no-export-dynamic: the program exports no functions, which saves 1.1 MB.
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath $(SWIFT_FLAGS) \
 	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -use-ld=lld \
@@ -13,8 +22,8 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 .PHONY: help build demo test lint format fuzz models cluster-model simulation decision-model \
 	gateway-mutants faults second-verifier unit-filter sanitize allocation-failures coverage \
 	bench bench-bodies bench-first bench-h2 bench-keys bench-latency bench-overload bench-peers \
-	bench-proxies bench-stores bench-tls bench-workers fleet idle soak soak-mix screenshots site \
-	deb image sbom dist package-test clean
+	bench-proxies bench-stores bench-streams bench-tls bench-workers fleet idle soak soak-mix \
+	screenshots site deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch simulated devices enrol, sign and be refused'
@@ -43,6 +52,7 @@ help:
 	@echo 'make bench-latency latencies beside nginx, at a fixed rate (about a minute)'
 	@echo 'make bench-overload  three times the capacity, by clients that give up (about 2 minutes)'
 	@echo 'make bench-bodies  bodies of 64 KiB and 100 MiB beside nginx, both ways (about 3 minutes)'
+	@echo 'make bench-streams event streams beside nginx, with and without a quota (about 2 minutes)'
 	@echo 'make bench-tls     TLS handshakes, resumed ones, and idle connections beside nginx'
 	@echo 'make bench-workers two workers beside one (about a minute)'
 	@echo 'make bench-peers   beside other proxies and other ways to verify (about 3 minutes)'
@@ -179,7 +189,7 @@ bench-h2:
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/h2.sh $(RELEASE)
 
-bench-bodies bench-first bench-latency bench-overload bench-tls bench-workers:
+bench-bodies bench-first bench-latency bench-overload bench-streams bench-tls bench-workers:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/$(@:bench-%=%).sh $(RELEASE)

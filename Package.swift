@@ -168,7 +168,8 @@ let package = Package(
             name: "sallyport-lab",
             dependencies: [
                 "AndroidAttestation", "AndroidAttestationTesting", "AppAttest", "Attestation",
-                "AppAttestTesting", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "TLS",
+                "AppAttestTesting", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "Judgement",
+                "TLS",
             ],
             swiftSettings: strict),
 
@@ -213,11 +214,37 @@ let package = Package(
         .target(
             name: "SallyportClient", dependencies: ["CryptoKit", "DeviceCheck", "Security"],
             path: "clients/swift/Sources/SallyportClient"),
+        // The client in other HTTP stacks, which stand-ins replace.
+        .target(name: "Alamofire", path: "clients/swift/Stubs/Alamofire"),
+        .target(name: "Apollo", path: "clients/swift/Stubs/Apollo"),
+        .target(name: "GRPCCore", path: "clients/swift/Stubs/GRPCCore"),
+        .target(name: "HTTPTypes", path: "clients/swift/Stubs/HTTPTypes"),
+        .target(
+            name: "OpenAPIRuntime", dependencies: ["HTTPTypes"],
+            path: "clients/swift/Stubs/OpenAPIRuntime"),
+        .target(
+            name: "SallyportHTTPTypes", dependencies: ["HTTPTypes", "SallyportClient"],
+            path: "clients/swift/Stacks/Sources/SallyportHTTPTypes"),
+        .target(
+            name: "SallyportOpenAPI",
+            dependencies: ["HTTPTypes", "OpenAPIRuntime", "SallyportClient", "SallyportHTTPTypes"],
+            path: "clients/swift/Stacks/Sources/SallyportOpenAPI"),
+        .target(
+            name: "StackInterceptors",
+            dependencies: ["Alamofire", "Apollo", "GRPCCore", "SallyportClient"],
+            path: "clients/swift/Stacks/Interceptors"),
+        .target(name: "ExpoModulesCore", path: "clients/expo/stubs/ExpoModulesCore"),
+        .target(
+            name: "SallyportExpo",
+            dependencies: ["CryptoKit", "DeviceCheck", "ExpoModulesCore", "SallyportClient"],
+            path: "clients/expo/ios/SallyportExpo"),
         tests(
             "ClientTests",
             [
-                "SallyportClient", "Attestation", "AppAttestTesting", "Bytes", "Crypto",
-                "CryptoKit", "DeviceCheck", "GatewayTesting",
+                "SallyportClient", "Alamofire", "Apollo", "Attestation", "AppAttestTesting",
+                "Bytes", "Crypto", "CryptoKit", "DeviceCheck", "ExpoModulesCore", "GRPCCore",
+                "GatewayTesting", "HTTPTypes", "OpenAPIRuntime", "SallyportExpo",
+                "SallyportHTTPTypes", "SallyportOpenAPI", "StackInterceptors",
             ]),
         tests("FuzzTests", ["FuzzTargets"]),
         tests("BytesTests", ["Bytes"]),
@@ -277,6 +304,7 @@ let package = Package(
             [
                 "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "PostgresKeyStore", "Attestation",
                 "Bytes", "Crypto", "EventLoop", "GatewayTesting", "Postgres", "Redis", "SQLite",
+                "Telemetry",
             ]),
         tests(
             "SettingsTests",
@@ -299,7 +327,7 @@ let package = Package(
                 "GatewayTesting", "AppAttest", "Attestation",
                 "AppAttestTesting", "Bytes",
                 "Crypto", "EventLoop", "GatewayTokens", "HTTP", "JSON", "JWT", "Judgement",
-                "KeyStore", "Policy", "Settings", "TLS", "Telemetry",
+                "KeyStore", "Policy", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
         tests(
             "SimulationTests",

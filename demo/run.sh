@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts nginx and the gateway, lets simulated devices try them, and prints what came of it:
-# demo/run.sh BUILD_FOLDER [--keep | --then COMMAND...]. With --keep both go on running until
+# Starts nginx, an AI service and the gateway, lets simulated devices try them, and prints what came
+# of it: demo/run.sh BUILD_FOLDER [--keep | --then COMMAND...]. With --keep all go on running until
 # Ctrl-C; with --then until COMMAND has ended, which gets the address of the admin listener.
 set -euo pipefail
 
@@ -52,12 +52,26 @@ await "$folder/apple.log" '"control"' $!
 withdraw_nothing() { echo '{"entries":{}}' >"$folder/withdrawn.json"; }
 withdraw_nothing
 
+# What stands in for an AI service: over TLS, with an API key that no app has.
+(umask 077; openssl rand -hex 16 >"$folder/model-key")
+openssl req -x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -subj /CN=localhost \
+    -addext subjectAltName=DNS:localhost -keyout "$folder/model.key" -out "$folder/model.crt" \
+    2>/dev/null
+shown=X-Demo-Row,X-Attest-Result,X-Attest-Tier,X-Attest-Security-Level,X-Attest-Key,Api-Key
+"$build/sallyport-lab" model --key "$folder/model-key" --interval 10 --show "$shown" \
+    --certificate "$folder/model.crt" --certificate-key "$folder/model.key" \
+    >"$folder/model.log" 2>&1 &
+children+=($!)
+await "$folder/model.log" '"port"' $!
+model_port=$(sed -n '1s/[^0-9]//gp' "$folder/model.log")
+
 mapfile -t ports < <("$build/sallyport-lab" ports 3)
 write_configuration() {
     local seconds=$1 file
     for file in nginx.conf sallyport.yaml; do
         sed -e "s|@NGINX_PORT@|${ports[0]}|" -e "s|@GATEWAY_PORT@|${ports[1]}|" \
             -e "s|@ADMIN_PORT@|${ports[2]}|" -e "s|@FOLDER@|$folder|" \
+            -e "s|@MODEL_PORT@|$model_port|" \
             -e "s|@CHALLENGE_SECONDS@|$seconds|" -e "s|@SIGNING_DIGEST@|$signing_digest|" \
             "$here/$file.in" >"$folder/$file"
     done
@@ -92,6 +106,7 @@ echo
     --google "$folder/google.json" --package "$package" --signing-digest "$signing_digest" \
     --withdrawn "$folder/withdrawn.json" --gateway-process "$gateway_process" \
     --device "$folder/device.json" --nginx-log "$folder/nginx-access.log" \
+    --model-log "$folder/model.log" \
     --challenge-seconds "$challenge_seconds"
 echo "Every row is as it should be."
 
@@ -114,6 +129,10 @@ Still running. In another terminal:
   $build/sallyport-lab device sign --state $folder/device.json --gateway $gateway \\
       --body '{"amount":10}' POST /api/transfer |
       curl -si http://$gateway/api/transfer -d '{"amount":10}' -H @-
+  chat='{"model":"gpt-x","messages":[{"role":"user","content":"hello"}],"max_tokens":9}'
+  $build/sallyport-lab device sign --state $folder/device.json --gateway $gateway \\
+      --body "\$chat" POST /v1/chat/completions |
+      curl -si http://$gateway/v1/chat/completions --json "\$chat" -H @-
   curl -s http://127.0.0.1:${ports[2]}/metrics
   $build/sallyport-lab device new --platform android --state $folder/phone.json \\
       --app $package --signing-digest $signing_digest

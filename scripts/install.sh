@@ -8,14 +8,15 @@ set -euo pipefail
 build=(binutils gcc libc6-dev libncurses6 libstdc++-12-dev libxml2
     libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
     libnghttp2-dev libpq-dev libcurl4-openssl-dev pkg-config)
-demo=(nginx-light curl)
+demo=(nginx-light curl openssl)
 models=(gcc libc6-dev spin)
 browser=(chromium python3-websockets)
 screenshots=("${browser[@]}" "${demo[@]}" fonts-noto-core pngquant)
 test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postgresql curl haproxy
-    e2fsprogs logrotate microsocks mount nghttp2-client openjdk-17-jdk-headless openssl pgbouncer
-    prometheus python3 python3-cryptography python3-grpcio python3-h2 python3-seccomp python3-venv
-    python3-yaml systemd tinyproxy-bin util-linux valgrind xfsprogs)
+    e2fsprogs logrotate microsocks mount nghttp2-client node-typescript nodejs
+    openjdk-17-jdk-headless openssl pgbouncer prometheus python3 python3-cryptography
+    python3-grpcio python3-h2 python3-seccomp python3-venv python3-yaml systemd tinyproxy-bin
+    util-linux valgrind xfsprogs)
 site=(python3 python3-venv)
 deb=("${site[@]}" debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)

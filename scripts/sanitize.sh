@@ -30,7 +30,7 @@ skipped+='|HTTP2FlowTests/(slowReader|hundredSlowReaders)|ProxyTests/(backPressu
 skipped+='|MetricsTests/process|IdleConnectionTests'
 
 # Everything takes several times as long.
-export TEST_PATIENCE=${TEST_PATIENCE:-5}
+export TEST_PATIENCE=${TEST_PATIENCE:-2}
 # What is said of a test waits until all that were begun before it have ended.
 export SILENCE_MAX=${SILENCE_MAX:-5400}
 # Swift's own crash report would hide the sanitizer's.

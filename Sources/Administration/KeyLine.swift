@@ -65,6 +65,8 @@ package enum KeyLine {
                 writer.member("receipt", string: Base64.encode(receipt))
             }
             if let state = record.receiptState { ReceiptStateText.write(state, to: &writer) }
+            writer.member("installation", string: record.installation.description)
+            if let place = record.succession { SuccessionText.write(place, to: &writer) }
         }
         write(users, to: &writer)
         writer.endObject()
@@ -89,7 +91,7 @@ package enum KeyLine {
         "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
         "platform", "security_level", "certificates",
         "bundle_version", "validation_category", "risk_metric", "device_bits", "receipt",
-        "receipt_state", "users",
+        "receipt_state", "users", "installation", "succession",
     ]
 
     /// The reason why a line is not a key record.
@@ -204,6 +206,8 @@ package enum KeyLine {
             record.receiptState = ReceiptState(
                 dueAt: record.status == .active ? record.enrolledAt : nil)
         }
+        record.succession = try SuccessionText.parse(
+            members["succession"], installation: try optional("installation", members))
         switch members["receipt_state"] {
         case nil, .null: break
         case .object(let state):

@@ -28,6 +28,13 @@ public struct FileRights: Hashable, Sendable {
             || (permissions & 0o020 != 0 && other.group == group) || permissions & 0o002 != 0
     }
 
+    /// Gives the file at `path` these rights as far as this process may. Not for a file that this
+    /// process has locked: closing it here would release the locks.
+    public func apply(toFileAt path: String) {
+        guard let descriptor = try? File.openReading(path) else { return }
+        apply(to: descriptor.raw)
+    }
+
     /// Gives an open file these rights as far as this process may, and without the right to
     /// execute, as SQLite does for `-wal`. The group gets no rights if the file cannot be given to
     /// it.

@@ -1,5 +1,6 @@
 public import Attestation
 public import Bytes
+public import KeyStore
 
 /// The contents of a session token (RFC 7519): an assertion of this key was accepted, and for a
 /// while that suffices for the named routes.
@@ -20,6 +21,8 @@ public struct SessionToken: Hashable, Sendable {
     public var platform = PlatformName.apple
     /// `lvl`: the place of the key, if the platform tells.
     public var securityLevel: SecurityLevel?
+    /// `ins`: the installation, if the key has taken the place of another.
+    public var installation: InstallationID?
     /// `ver`: the bundle version, if the key reported it (``AttestationExtensions``).
     public var bundleVersion: String?
     /// `cat`: the validation category, likewise.

@@ -1,6 +1,7 @@
 import Attestation
 import Bytes
 import JSON
+import KeyStore
 
 /// Issues session tokens and recognises them again: ``TokenMAC``.
 public struct SessionTokenSealer: Sendable {
@@ -38,6 +39,9 @@ public struct SessionTokenSealer: Sendable {
         writer.member("env", string: session.environment.rawValue)
         if session.platform != .apple { writer.member("plt", string: session.platform.text) }
         if let level = session.securityLevel { writer.member("lvl", string: level.rawValue) }
+        if let installation = session.installation {
+            writer.member("ins", string: installation.description)
+        }
         if let version = session.bundleVersion { writer.member("ver", string: version) }
         if let category = session.validationCategory { writer.member("cat", int: Int64(category)) }
         if let binding = session.binding {
@@ -62,6 +66,7 @@ public struct SessionTokenSealer: Sendable {
             expiresAt: expiresAt, audience: claims.strings(inArray: "aud"))
         if let platform = claims.text("plt") { session.platform = PlatformName(platform) }
         session.securityLevel = claims.text("lvl").flatMap(SecurityLevel.init(rawValue:))
+        session.installation = claims.text("ins").flatMap { InstallationID($0) }
         session.bundleVersion = claims.text("ver")
         session.validationCategory = claims.integer("cat").flatMap { UInt32(exactly: $0) }
         if claims.has("bnd") {

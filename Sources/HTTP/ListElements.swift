@@ -31,7 +31,7 @@ struct ListElements: ~Escapable {
 
 extension Span where Element == UInt8 {
     /// True for a `token` of RFC 9110 section 5.6.2.
-    var isToken: Bool {
+    package var isToken: Bool {
         guard !isEmpty else { return false }
         for index in indices where !ByteSet.token.contains(self[index]) { return false }
         return true

@@ -30,6 +30,8 @@ package enum Cause: Equatable {
     case rate(limit: String, shortfall: Reason?)
     /// A rule of the route for the JSON body, by its pointer.
     case bodyRule(pointer: String)
+    /// A quota of the route that is used up, by its name.
+    case quota(name: String)
     /// A rule of the signals, by the signal's name.
     case signal(name: String)
     case upstreamFailed(UpstreamFailure)
@@ -49,6 +51,7 @@ package enum Cause: Equatable {
         case .rate(let limit, nil): "rate: " + limit
         case .rate(let limit, let shortfall?): "rate: \(limit) (\(shortfall.code))"
         case .bodyRule(let pointer): "body_rule: " + pointer
+        case .quota(let name): "quota: " + name
         case .signal(let name): "signal: " + name
         case .upstreamFailed(let failure): failure.text
         }

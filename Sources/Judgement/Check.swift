@@ -48,6 +48,7 @@ extension Cause {
 
         // MARK: its key
         case erased
+        case succeeded
         case appNotConfigured = "app_not_configured"
         case appNewer = "app_newer"
 

@@ -36,6 +36,10 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case bodyUnavailable
     /// The body does not keep the route's `body_rules`.
     case bodyRefused
+    /// A quota of the route is used up until its period ends.
+    case quotaExhausted
+    /// The newest key of the installation that an enrolment's ticket names is revoked.
+    case installationRevoked
 
     case badRequest
     case requestTimeout
@@ -73,10 +77,10 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             .tokenInvalid, .deviceTokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid,
-            .riskTooHigh, .abuseSuspected, .bodyUnavailable, .bodyRefused:
+            .riskTooHigh, .abuseSuspected, .bodyUnavailable, .bodyRefused, .installationRevoked:
             403
         case .bodyTooLarge: 413
-        case .rateLimited: 429
+        case .rateLimited, .quotaExhausted: 429
         case .storeUnavailable, .gatewayBusy, .upstreamBusy: 503
         case .badRequest: 400
         case .requestTimeout: 408
@@ -122,6 +126,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .deviceTokenInvalid: "device_token_invalid"
         case .bodyUnavailable: "body_unavailable"
         case .bodyRefused: "body_refused"
+        case .quotaExhausted: "quota_exhausted"
+        case .installationRevoked: "installation_revoked"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"
@@ -148,8 +154,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             .signAgain
         case .keyUnknown, .attestationInvalid: .attestAgain
         case .appOutdated: .updateApp
-        case .rateLimited, .storeUnavailable, .gatewayBusy, .requestTimeout, .upstreamFailed,
-            .upstreamBusy, .upstreamTimeout:
+        case .rateLimited, .quotaExhausted, .storeUnavailable, .gatewayBusy, .requestTimeout,
+            .upstreamFailed, .upstreamBusy, .upstreamTimeout:
             .retryLater
         default: .none
         }

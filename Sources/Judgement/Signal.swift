@@ -17,6 +17,8 @@ package enum Signal: Int, CaseIterable, Sendable {
     case counterGaps
     /// The number of keys that were enrolled under one attestation certificate.
     case certificateKeys
+    /// The number of enrolments with tickets of one installation.
+    case installationSuccessions
 
     /// The signal of the bit with this index, 0 or 1.
     package static func keys(ofBit index: Int) -> Signal { index == 0 ? .bit0Keys : .bit1Keys }
@@ -35,6 +37,7 @@ package enum Signal: Int, CaseIterable, Sendable {
         case .keyNetworks: "networks_per_key"
         case .counterGaps: "counter_gaps"
         case .certificateKeys: "keys_per_attestation_certificate"
+        case .installationSuccessions: "successions_per_installation"
         }
     }
 }

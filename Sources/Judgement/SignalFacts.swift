@@ -2,7 +2,7 @@
 package struct SignalFacts {
     /// The counts by ``Signal``; -1 if one is not asked for or not known. They are small, because
     /// every request's judgement has room for them.
-    private var counts = InlineArray<12, Int32>(repeating: -1)
+    private var counts = InlineArray<13, Int32>(repeating: -1)
     /// The rules whose signals are raised, in the order in which they were found.
     package private(set) var raised: [SignalRule] = []
 

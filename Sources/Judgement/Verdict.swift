@@ -69,6 +69,7 @@ package struct Verdict: ~Copyable {
 /// A proven key and its app: the facts about the sender for an upstream.
 package struct IdentityFacts: Hashable, Sendable {
     package let keyID: KeyID
+    package let installation: InstallationID
     package let appID: String
     package let environment: AttestEnvironment
     package let platform: PlatformName
@@ -77,11 +78,12 @@ package struct IdentityFacts: Hashable, Sendable {
     package let bundleVersion: String?
     package let validationCategory: UInt32?
     package init(
-        keyID: KeyID, appID: String, environment: AttestEnvironment,
+        keyID: KeyID, installation: InstallationID, appID: String, environment: AttestEnvironment,
         platform: PlatformName = .apple, securityLevel: SecurityLevel? = nil,
         riskMetric: UInt32? = nil, bundleVersion: String? = nil, validationCategory: UInt32? = nil
     ) {
         self.keyID = keyID
+        self.installation = installation
         self.appID = appID
         self.environment = environment
         self.platform = platform

@@ -43,13 +43,15 @@ public enum AuditAction: String, Hashable, Sendable, CaseIterable {
     case resumeRollout = "rollout.resume"
     case makeDeveloperToken = "developer_token.make"
     case updateDeviceBits = "device_check.update"
+    case resetQuota = "quota.reset"
+    case grantQuota = "quota.grant"
 }
 
 /// An action, its subject and its outcome.
 public struct AuditNote: Hashable, Sendable {
     /// The raw value of an ``AuditAction``; a later version may know others.
     public let action: String
-    /// A key id, or the name of a rollout or of a token; empty if it was about many.
+    /// A key id, or the name of a rollout, a quota or a token; empty if it was about many.
     public let subject: String
     public let outcome: String
     /// Further details; empty if there are none.

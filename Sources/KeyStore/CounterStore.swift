@@ -56,6 +56,9 @@ public protocol CounterStore: AnyObject {
     /// time for which the token is remembered.
     func isTokenSpent(_ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void)
 
+    /// Changes the count of a quota. Charges of one count take effect one after another.
+    func charge(_ charge: QuotaCharge, reply: @escaping (QuotaVerdict) -> Void)
+
     /// Forgets what has expired, if the store does not do so by itself. For a slow timer of one
     /// worker.
     func sweep()

@@ -15,12 +15,14 @@ public struct CachedKey: Hashable, Sendable {
     public var validationCategory: UInt32?
     public var riskMetric: UInt32?
     public var deviceBits: DeviceBits?
+    /// Nil if the key is the only one that its installation has had.
+    public var succession: CachedSuccession?
 
     public init(
         publicKey: P256PublicKey, appIndex: Int?, environment: AttestEnvironment,
         securityLevel: SecurityLevel? = nil, status: KeyStatus, counterFloor: UInt32,
         bundleVersion: String? = nil, validationCategory: UInt32? = nil, riskMetric: UInt32? = nil,
-        deviceBits: DeviceBits? = nil
+        deviceBits: DeviceBits? = nil, succession: CachedSuccession? = nil
     ) {
         self.publicKey = publicKey
         self.appIndex = appIndex
@@ -32,6 +34,7 @@ public struct CachedKey: Hashable, Sendable {
         self.validationCategory = validationCategory
         self.riskMetric = riskMetric
         self.deviceBits = deviceBits
+        self.succession = succession
     }
 }
 
@@ -78,6 +81,7 @@ public struct KeyCache: ~Copyable {
     private var publicKeys: [P256PublicKey] = []
     private var marks: [Marks] = []
     private var details: [Int32: Details] = [:]
+    private var successions: [Int32: CachedSuccession] = [:]
     /// Neighbours in the order of use, -1 at the ends. `newer` also links the free entries.
     private var newer: [Int32] = []
     private var older: [Int32] = []
@@ -146,6 +150,7 @@ public struct KeyCache: ~Copyable {
                 bundleVersion: record.bundleVersion,
                 validationCategory: record.validationCategory)
         }
+        if let succession = record.succession { successions[place] = CachedSuccession(succession) }
         index.insert(position, in: keys)
         linkAsNewest(place)
         count += 1
@@ -160,7 +165,8 @@ public struct KeyCache: ~Copyable {
             status: record.status,
             counterFloor: record.counterFloor, bundleVersion: record.bundleVersion,
             validationCategory: record.validationCategory, riskMetric: record.riskMetric,
-            deviceBits: record.deviceBits)
+            deviceBits: record.deviceBits,
+            succession: record.succession.map { CachedSuccession($0) })
     }
 
     /// Raises floors: no counter of these keys up to the given one is accepted any more.
@@ -185,6 +191,7 @@ public struct KeyCache: ~Copyable {
         publicKeys = []
         marks = []
         details = [:]
+        successions = [:]
         newer = []
         older = []
         newest = -1
@@ -206,7 +213,8 @@ public struct KeyCache: ~Copyable {
             bundleVersion: detail?.bundleVersion,
             validationCategory: detail?.validationCategory,
             riskMetric: mark.riskMetric == Self.noMetric ? nil : mark.riskMetric,
-            deviceBits: Self.deviceBits(mark.state))
+            deviceBits: Self.deviceBits(mark.state),
+            succession: successions.isEmpty ? nil : successions[Int32(position)])
     }
 
     private static func provenance(
@@ -259,6 +267,7 @@ public struct KeyCache: ~Copyable {
         index.remove(Int(place), in: keys)
         unlink(place)
         if !details.isEmpty { details[place] = nil }
+        if !successions.isEmpty { successions[place] = nil }
         newer[Int(place)] = firstFree
         firstFree = place
         count -= 1

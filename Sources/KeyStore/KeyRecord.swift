@@ -57,6 +57,8 @@ public struct KeyRecord: Hashable, Sendable {
     /// without leading zeros, and each once. Empty if none can be withdrawn. Requests do not need
     /// them, so they are read only where receipts are; a registry gives them sorted.
     public var certificates: [String] = []
+    /// The key's place in its installation; nil if the installation has had no other key.
+    public var succession: KeySuccession?
 
     public init(
         keyID: KeyID, publicKey: P256PublicKey, appID: String, environment: AttestEnvironment,

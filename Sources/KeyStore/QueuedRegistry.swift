@@ -12,9 +12,14 @@ extension QueuedRegistry {
     public func find(_ lookUps: [RegistryLookUp]) { queue.post(lookUps) }
 
     public func enrol(
-        _ record: KeyRecord, challenge: Bytes16,
+        _ record: KeyRecord, challenge: Bytes16, succeeding claim: SuccessionClaim?,
         reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
-    ) { queue.post(.enrol(record, challenge: challenge, reply: reply)) }
+    ) { queue.post(.enrol(record, challenge: challenge, claim, reply: reply)) }
+
+    public func retire(
+        _ retirement: KeyRetirement, by author: AuditAuthor,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
+    ) { queue.post(.retire(retirement, by: author, reply: reply)) }
 
     public func advanceDurably(
         _ keyID: KeyID, counter: UInt32,

@@ -31,9 +31,17 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// The outcome of an enrolment. It is given only once it is durable.
 public enum EnrolmentOutcome: Hashable, Sendable {
+    /// The key begins an installation of its own, also if a claim was refused.
     case enrolled
+    /// The key belongs to this installation, which had another key before.
+    case succeeded(InstallationID)
     /// The key was already enrolled and active. The caller answers as if it had just enrolled.
     case alreadyEnrolled
+    /// The key was already enrolled and active, and belongs to this installation, which has had
+    /// several keys.
+    case alreadySucceeded(InstallationID)
+    /// The key takes the place of none, because the installation's newest key is revoked.
+    case installationRevoked
     case revoked
     case erased
     /// The challenge has already enrolled another key.
@@ -43,7 +51,8 @@ public enum EnrolmentOutcome: Hashable, Sendable {
 extension EnrolmentOutcome {
     /// The outcome of enrolling a key again that the registry already knows in this state.
     package static func again(
-        _ record: KeyRecord, status: KeyStatus, publicKey: P256PublicKey?
+        _ record: KeyRecord, status: KeyStatus, publicKey: P256PublicKey?,
+        installation: InstallationID?
     ) -> Result<EnrolmentOutcome, StoreError> {
         switch status {
         case .revoked: return .success(.revoked)
@@ -53,7 +62,7 @@ extension EnrolmentOutcome {
                 return .failure(
                     StoreError("registry: the key id is known with another public key"))
             }
-            return .success(.alreadyEnrolled)
+            return .success(installation.map(Self.alreadySucceeded) ?? .alreadyEnrolled)
         }
     }
 }
@@ -115,10 +124,19 @@ public protocol Registry: RenewalStore, SharedState {
     func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand]
 
     /// Stores a new key. `challenge` is the id of the attestation challenge that it answers: one
-    /// challenge enrols one key. Replies after the commit.
+    /// challenge enrols one key. `claim`: the key is to take the place of another, as
+    /// ``SuccessionClaim/verdict(predecessor:newest:)`` allows; then it gets the other key's users,
+    /// too. Replies after the commit.
     func enrol(
-        _ record: KeyRecord, challenge: Bytes16,
+        _ record: KeyRecord, challenge: Bytes16, succeeding claim: SuccessionClaim?,
         reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void)
+
+    /// Revokes a key because its successor has signed, tells every cache, and notes it in the audit
+    /// log. False, and nothing changes, if that was done before, or if the key is not active.
+    /// Replies after the commit.
+    func retire(
+        _ retirement: KeyRetirement, by author: AuditAuthor,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void)
 
     /// Accepts `counter` if it is above every counter accepted so far. Replies after the commit.
     func advanceDurably(
@@ -173,6 +191,12 @@ extension Registry {
     public func find(
         _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
     ) { find([RegistryLookUp(keyID, reply: reply)]) }
+
+    /// Stores a new key that begins an installation.
+    public func enrol(
+        _ record: KeyRecord, challenge: Bytes16,
+        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
+    ) { enrol(record, challenge: challenge, succeeding: nil, reply: reply) }
 
     public var hearing: ChangeHearing? { nil }
 

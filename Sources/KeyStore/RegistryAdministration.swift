@@ -151,6 +151,10 @@ public protocol RegistryAdministration: AnyObject {
         under serials: [String], after: KeyID?, countMax: Int
     ) throws(StoreError) -> [KeyID]
 
+    /// The newest keys of the installations of these keys, each by the older key. A key has none
+    /// if it is the newest itself, or if the newest one is not active.
+    func newerKeys(than keyIDs: [KeyID]) throws(StoreError) -> [KeyID: NewerKey]
+
     /// The users for whom the key was used, the last one first.
     func users(of keyID: KeyID) throws(StoreError) -> [KeyUser]
 

@@ -6,8 +6,10 @@ public import EventLoop
 public enum RegistryOperation: Sendable {
     case find(RegistryLookUp)
     case enrol(
-        KeyRecord, challenge: Bytes16,
+        KeyRecord, challenge: Bytes16, SuccessionClaim?,
         reply: @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void)
+    case retire(
+        KeyRetirement, by: AuditAuthor, reply: @Sendable (Result<Bool, StoreError>) -> Void)
     case advance(
         KeyID, counter: UInt32, reply: @Sendable (Result<DurableOutcome, StoreError>) -> Void)
     case dueReceipts(
@@ -34,8 +36,8 @@ public enum RegistryOperation: Sendable {
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
-            .raiseFloors, .writeShared:
+        case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
+            .forgetUsers, .raiseFloors, .writeShared:
             true
         case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
@@ -65,7 +67,8 @@ public enum RegistryOperation: Sendable {
     public func fail(_ error: StoreError) {
         switch self {
         case .find(let lookUp): lookUp.reply(.failure(error))
-        case .enrol(_, _, let reply): reply(.failure(error))
+        case .enrol(_, _, _, let reply): reply(.failure(error))
+        case .retire(_, _, let reply): reply(.failure(error))
         case .advance(_, _, let reply): reply(.failure(error))
         case .dueReceipts(_, let reply): reply(.failure(error))
         case .receiptBacklog(_, _, let reply): reply(.failure(error))

@@ -51,6 +51,14 @@ extension JSONWriter {
         endAttribute()
     }
 
+    mutating func attribute(named key: String, number: UInt64) {
+        beginObject()
+        member("key", string: key)
+        beginObject("value")
+        member("intValue", quoted: number)
+        endAttribute()
+    }
+
     private mutating func beginAttribute(_ key: StaticString) {
         beginObject()
         member("key", constant: key)

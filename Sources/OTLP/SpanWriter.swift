@@ -115,6 +115,10 @@ public struct SpanWriter: ~Copyable {
         writer.attribute(key, number: number)
     }
 
+    public mutating func attribute(named key: String, number: UInt64) {
+        writer.attribute(named: key, number: number)
+    }
+
     /// The number of STATUS_CODE_ERROR.
     private static let statusError: Int64 = 2
 }

@@ -8,11 +8,16 @@ enum AuditRows {
         _ notes: [AuditNote], by author: AuditAuthor?, _ schema: PostgresSchema
     ) -> [PostgresRequest] {
         guard let author, !notes.isEmpty else { return [] }
-        let origin = [author.way.rawValue, author.name, author.origin, author.requestID]
-        return notes.map { note in
-            let texts = origin + [note.action, note.subject, note.outcome, note.detail]
-            return .statement(schema.insertAudit, texts.map(PostgresValue.text))
-        } + [.statement(schema.pruneAudit)]
+        return notes.map { .statement(schema.insertAudit, values($0, by: author)) }
+            + [.statement(schema.pruneAudit)]
+    }
+
+    /// The values of ``PostgresSchema/insertAudit``.
+    static func values(_ note: AuditNote, by author: AuditAuthor) -> [PostgresValue] {
+        [
+            author.way.rawValue, author.name, author.origin, author.requestID, note.action,
+            note.subject, note.outcome, note.detail,
+        ].map(PostgresValue.text)
     }
 
     static func entries(_ rows: PostgresRows) throws(StoreError) -> [AuditEntry] {
@@ -60,10 +65,12 @@ extension PostgresSchema {
 
     /// The row of `registry` stays locked until the commit, so that a reader who goes on from the
     /// last entry misses none.
-    var insertAudit: String {
+    var insertAudit: String { insertAudit(if: "true") }
+
+    func insertAudit(if condition: String) -> String {
         """
-        WITH next AS (
-            UPDATE \(table("registry")) SET audit = audit + 1 RETURNING audit)
+        WITH next AS (UPDATE \(table("registry")) SET audit = audit + 1
+            WHERE \(condition) RETURNING audit)
         INSERT INTO \(table("audit")) (\(Self.auditColumns))
         SELECT audit, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, $1::text, $2::text,
             $3::text, $4::text, $5::text, $6::text, $7::text, $8::text FROM next

@@ -281,7 +281,7 @@ public final class PostgresAdministration: RegistryAdministration {
         var requests: [PostgresRequest] = []
         for (record, outcome) in zip(records, found) {
             guard let rows = outcome.rows, rows.count == 1 else { continue }
-            let known = try RegistryRows.record(rows, 0)
+            let known = try RegistryRows.placedRecord(rows, 0)
             if let conflict = ImportConflict(record, with: known) {
                 written.conflicts.append((record.keyID, conflict))
                 continue

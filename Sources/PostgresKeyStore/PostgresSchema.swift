@@ -16,6 +16,7 @@ import Postgres
 /// - `audit`: the changes of operators; from version 6.
 /// - `key_certificates`: the serial numbers of the certificates that vouch for a key; from version
 ///   9.
+/// - `installations`: the keys of installations that have had several; from version 10.
 ///
 /// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
@@ -24,7 +25,7 @@ struct PostgresSchema {
     /// The schema's name in lower case. It needs no quotes, but gets them.
     let name: String
 
-    static let version: Int64 = 9
+    static let version: Int64 = 10
     /// The first version with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// The number of changes kept for gateways to read. A gateway that falls further behind forgets
@@ -92,7 +93,7 @@ struct PostgresSchema {
                 "ALTER TABLE \(table("keys")) ADD COLUMN platform text",
                 "ALTER TABLE \(table("keys")) ADD COLUMN security_level smallint",
             ],
-            certificateMigration,
+            certificateMigration, installationMigration,
         ]
     }
 
@@ -131,8 +132,7 @@ struct PostgresSchema {
         let keys = table("keys")
         let challenges = table("challenges")
         return [
-            .prepare(
-                Self.find, "SELECT \(Self.keyColumns) FROM \(keys) WHERE key_id = $1"),
+            .prepare(Self.find, findPlaced),
             .prepare(
                 Self.spend,
                 """
@@ -141,18 +141,14 @@ struct PostgresSchema {
                 """),
             .prepare(
                 Self.enrol,
-                """
-                WITH \(insertKey) WHERE EXISTS (
-                    SELECT FROM \(challenges) WHERE challenge = $24::bytea AND key_id = $1)
-                ON CONFLICT DO NOTHING RETURNING key_id), \(insertedRest)
-                """),
-            .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
+                enrol(unless: "false")),
+            .prepare(Self.state, "SELECT status, public_key, NULL FROM \(keys) WHERE key_id = $1"),
             // The lock is written to the log, so that the commit waits for every standby that must
             // have what was written before: what was not acknowledged then is now only if it is
             // there.
             .prepare(
                 Self.heldState,
-                "SELECT status, public_key FROM \(keys) WHERE key_id = $1 FOR KEY SHARE"),
+                "\(selectState) FOR KEY SHARE"),
             .prepare(
                 Self.hold, "SELECT status FROM \(keys) WHERE key_id = $1 FOR NO KEY UPDATE"),
             .prepare(
@@ -212,6 +208,7 @@ struct PostgresSchema {
         ("key_users", ["SELECT", "INSERT", "UPDATE", "DELETE"]),
         ("audit", ["SELECT", "INSERT", "DELETE"]),
         ("key_certificates", ["SELECT", "INSERT"]),
+        ("installations", ["SELECT", "INSERT", "UPDATE"]),
     ]
 
     // MARK: statements of the keys command
@@ -219,11 +216,11 @@ struct PostgresSchema {
     /// Whole records, up to the condition on `key_id`, `app_id`, `environment` and `status`.
     func selectWhole(receipts: Bool) -> String {
         """
-        SELECT \(Self.keyColumns), \(RenewalStatements.stateColumns), \(certificatesOfKey)\
-        \(receipts ? ", receipt" : "")
+        SELECT \(Self.keyColumns), \(RenewalStatements.stateColumns), \(certificatesOfKey), \
+        \(Self.placeColumns)\(receipts ? ", receipt" : "")
         FROM \(table("keys")) LEFT JOIN (
             SELECT key_id, \(RenewalStatements.stateColumns) FROM \(table("renewals"))
-        ) AS stated USING (key_id)
+        ) AS stated USING (key_id) LEFT JOIN \(table("installations")) USING (key_id)
         """
     }
 
@@ -253,6 +250,7 @@ struct PostgresSchema {
             "DELETE FROM \(table("renewals")) WHERE key_id = $1",
             "DELETE FROM \(table("key_users")) WHERE key_id = $1",
             "DELETE FROM \(table("key_certificates")) WHERE key_id = $1",
+            "DELETE FROM \(table("installations")) WHERE key_id = $1",
         ]
     }
 
@@ -272,7 +270,18 @@ struct PostgresSchema {
         ]
     }
 
-    /// The first 23 values are those of ``RegistryRows/values(_:)``.
+    /// Adds a key whose challenge was spent for it, unless a condition holds. The first 30 values
+    /// are those of ``RegistryRows/values(_:)``, the next one is the challenge.
+    func enrol(unless condition: String) -> String {
+        """
+        WITH \(insertKey) WHERE EXISTS (
+            SELECT FROM \(table("challenges")) WHERE challenge = $31::bytea AND key_id = $1)
+            AND NOT \(condition)
+        ON CONFLICT DO NOTHING RETURNING key_id), \(insertedRest)
+        """
+    }
+
+    /// The first 30 values are those of ``RegistryRows/values(_:)``.
     private var insertKey: String {
         """
         inserted AS (INSERT INTO \(table("keys")) (\(Self.keyColumns), receipt)
@@ -282,24 +291,26 @@ struct PostgresSchema {
         """
     }
 
-    /// Inserts the state of the receipt, and the certificates, of each inserted key.
+    /// Inserts the state of the receipt, the certificates and the place of each inserted key.
     private var insertedRest: String {
         """
         stated AS (INSERT INTO \(table("renewals"))
             (key_id, app_id, environment, \(RenewalStatements.stateColumns))
             SELECT key_id, $3, $4, $15::bigint, $16::bigint, $17::bigint, $18::bigint, $19::bigint,
                 $20::bigint, $21::bigint, $22::bigint
-            FROM inserted WHERE $22 IS NOT NULL), \(insertedCertificates)
+            FROM inserted WHERE $22 IS NOT NULL), \(insertedCertificates), \(insertedPlace)
         SELECT key_id FROM inserted
         """
     }
 
     /// The row of `registry` stays locked until the commit, so numbers grow in the order of commits
     /// and none is left out: a reader who goes on from the last one misses none.
-    var noteChange: String {
+    var noteChange: String { noteChange(if: "true") }
+
+    func noteChange(if condition: String) -> String {
         """
-        WITH next AS (
-            UPDATE \(table("registry")) SET revision = revision + 1 RETURNING revision)
+        WITH next AS (UPDATE \(table("registry")) SET revision = revision + 1
+            WHERE \(condition) RETURNING revision)
         INSERT INTO \(table("changes")) (revision, key_id) SELECT revision, $1::bytea FROM next
         """
     }

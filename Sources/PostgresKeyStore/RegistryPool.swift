@@ -149,8 +149,8 @@ final class RegistryPool {
                 return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
-                .raiseFloors, .writeShared:
+            case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
+                .forgetUsers, .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -210,7 +210,7 @@ final class RegistryPool {
         case .find(let lookUp):
             lookUp.reply(
                 Result { () throws(StoreError) in
-                    rows.count == 0 ? nil : try RegistryRows.record(rows, 0)
+                    rows.count == 0 ? nil : try RegistryRows.placedRecord(rows, 0)
                 })
         case .findUser(_, _, let reply):
             reply(Result { () throws(StoreError) in try UserRows.userKeys(rows) })
@@ -227,8 +227,8 @@ final class RegistryPool {
         case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
-            .raiseFloors, .writeShared:
+        case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
+            .forgetUsers, .raiseFloors, .writeShared:
             break
         }
     }

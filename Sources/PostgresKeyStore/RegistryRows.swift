@@ -25,6 +25,13 @@ enum RegistryRows {
             deviceBits: rows.integer(row, 10).flatMap { DeviceBits(code: $0) })
     }
 
+    /// Parses a row of ``PostgresSchema/find``.
+    static func placedRecord(_ rows: PostgresRows, _ row: Int) throws(StoreError) -> KeyRecord {
+        var record = try record(rows, row)
+        record.succession = try succession(rows, row, 13)
+        return record
+    }
+
     /// Parses a row of ``PostgresSchema/selectWhole(receipts:)``.
     static func wholeRecord(
         _ rows: PostgresRows, _ row: Int, withReceipt: Bool
@@ -32,7 +39,8 @@ enum RegistryRows {
         var record = try record(rows, row)
         record.receiptState = state(rows, row, 13)
         record.certificates = serials(rows, row, 21)
-        if withReceipt { record.receipt = rows.bytes(row, 22) }
+        record.succession = try succession(rows, row, 22)
+        if withReceipt { record.receipt = rows.bytes(row, 29) }
         return record
     }
 
@@ -49,7 +57,8 @@ enum RegistryRows {
             failureCount: UInt32(clamping: failureCount))
     }
 
-    /// The values of ``PostgresSchema/keyColumns``, the receipt, its state and the certificates.
+    /// The values of ``PostgresSchema/keyColumns``, the receipt, its state, the certificates, and
+    /// ``PostgresSchema/placeColumns``.
     static func values(_ record: KeyRecord) -> [PostgresValue] {
         let isErased = record.status == .erased
         return [
@@ -69,6 +78,7 @@ enum RegistryRows {
             PostgresValue(isErased ? nil : record.receipt),
         ] + values(isErased ? nil : record.receiptState, isActive: record.status == .active)
             + [value(isErased ? [] : record.certificates)]
+            + values(isErased ? nil : record.succession)
     }
 
     /// The values of ``RenewalStatements/stateColumns``. The receipt of a revoked key is never due.
@@ -85,13 +95,21 @@ enum RegistryRows {
     static func value(_ keyID: KeyID) -> PostgresValue { .bytes(keyID.digest.array) }
 
     /// The state of a key by its row, or nil if the key is unknown.
-    static func state(
-        _ outcome: PostgresOutcome
-    ) -> (status: KeyStatus, publicKey: P256PublicKey?)? {
+    static func state(_ outcome: PostgresOutcome) -> KeyState? {
         guard let rows = outcome.rows, rows.count == 1,
             let status = rows.integer(0, 0).flatMap(KeyStatus.init(code:))
         else { return nil }
-        return (status, P256PublicKey(stored: rows.bytes(0, 1)))
+        return KeyState(
+            status: status, publicKey: P256PublicKey(stored: rows.bytes(0, 1)),
+            installation: installation(rows, 0, 2))
+    }
+
+    /// The parts of a row of `keys` that decide about its enrolment and its counters.
+    struct KeyState {
+        let status: KeyStatus
+        let publicKey: P256PublicKey?
+        /// Nil if the key is the only one that its installation has had.
+        let installation: InstallationID?
     }
 }
 

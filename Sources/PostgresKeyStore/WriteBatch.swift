@@ -39,6 +39,7 @@ struct WriteBatch {
     private let floors: [(keyID: KeyID, counter: UInt32)]
     private let renewals: RenewalBatch?
     private let bits: BitWrite?
+    private let succession: SuccessionWrite?
     /// The time before which users that were not seen since are forgotten.
     private let usersForgottenBefore: Int64?
     /// The most rows that are deleted at once, so that other requests do not wait long.
@@ -51,13 +52,13 @@ struct WriteBatch {
         var usersForgottenBefore: Int64?
         for (index, operation) in operations.enumerated() {
             switch operation {
-            case .enrol(let record, let challenge, _):
+            case .enrol(let record, let challenge, nil, _):
                 keyWrites.append((index, .enrol(record, challenge: challenge)))
             case .advance(let keyID, let counter, _):
                 keyWrites.append((index, .advance(keyID, counter: counter)))
             case .note(let sighting, _): keyWrites.append((index, .note(sighting)))
             case .writeShared(let write, _): shared.append((index, write))
-            case .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors:
+            case .enrol, .retire, .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors:
                 preconditionFailure("a write that goes alone among others")
             case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
             case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
@@ -72,6 +73,7 @@ struct WriteBatch {
         self.usersForgottenBefore = usersForgottenBefore
         renewals = nil
         bits = nil
+        succession = nil
     }
 
     /// A batch of one operation that ``RegistryOperation/isAlone``.
@@ -87,12 +89,14 @@ struct WriteBatch {
         }
         renewals = RenewalBatch(operation, schema: schema)
         bits = BitWrite(operation, schema: schema)
+        succession = SuccessionWrite(operation, schema: schema)
     }
 
     var requests: [PostgresRequest] {
         var requests: [PostgresRequest] = [.statement(PostgresSchema.begin)]
         if let renewals { requests += renewals.requests }
         if let bits { requests += bits.requests }
+        if let succession { requests += succession.requests }
         requests += spending
         for (_, write) in keyWrites { requests += Self.requests(write) }
         for write in shared { requests += RegistryRows.requests(write.write) }
@@ -147,6 +151,7 @@ struct WriteBatch {
     func answer(_ outcomes: [PostgresOutcome]) {
         renewals?.answer(outcomes.dropFirst())
         bits?.answer(outcomes.dropFirst())
+        succession?.answer(Array(outcomes.dropFirst()))
         if case .raiseFloors(_, let reply) = operations.first { reply(.success(())) }
         var rest = outcomes.dropFirst(1 + keyWrites.count { $0.write.isEnrolment })
         func take(_ count: Int) -> [PostgresOutcome] {
@@ -170,7 +175,7 @@ struct WriteBatch {
         _ operation: RegistryOperation, _ write: KeyWrite, _ outcomes: [PostgresOutcome]
     ) {
         switch (operation, write) {
-        case (.enrol(_, _, let reply), .enrol(let record, _)):
+        case (.enrol(_, _, _, let reply), .enrol(let record, _)):
             let isNew = outcomes[0].rows?.count == 1
             reply(outcome(of: record, isNew: isNew, state: outcomes[1]))
         case (.advance(_, _, let reply), _):
@@ -191,8 +196,7 @@ struct WriteBatch {
     ) -> Result<EnrolmentOutcome, StoreError> {
         if isNew { return .success(.enrolled) }
         guard let known = RegistryRows.state(state) else { return .success(.challengeSpent) }
-        return EnrolmentOutcome.again(
-            record, status: known.status, publicKey: known.publicKey)
+        return EnrolmentOutcome.again(record, known)
     }
 
     private static func outcome(isAdvanced: Bool, state: PostgresOutcome) -> DurableOutcome {

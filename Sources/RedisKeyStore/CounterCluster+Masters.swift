@@ -35,9 +35,7 @@ extension CounterCluster: CounterMasters {
         run(call, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
     }
 
-    /// Asks the master that keeps `name`. The reply is nil also if the slot is being moved; events
-    /// that are not counted meanwhile do not matter.
-    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void) {
+    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisOutcome) -> Void) {
         ask(command, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
     }
 }

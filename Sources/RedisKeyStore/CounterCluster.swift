@@ -10,7 +10,6 @@ import Redis
 /// The map is a hint: a server that does not keep a slot says so and does nothing. The map is asked
 /// for again and again; if not all masters that a server names can be reached, the next server is
 /// asked.
-/// reached.
 final class CounterCluster {
     private let loop: EventLoop
     private let configuration: RedisCounterConfiguration
@@ -111,11 +110,25 @@ final class CounterCluster {
         run(call, in: slot, Detour(), reply: reply)
     }
 
+    /// Asks the master of a slot something about no counter, or the one that it names, once.
     func ask(
-        _ command: RedisCommand, in slot: RedisSlot, reply: @escaping (RedisReply?) -> Void
+        _ command: RedisCommand, in slot: RedisSlot, reply: @escaping (RedisOutcome) -> Void
     ) {
-        guard let node = map[slot].flatMap({ nodes[$0] }) else { return reply(nil) }
-        node.ask(command, reply: reply)
+        guard let node = map[slot].flatMap({ nodes[$0] }) else { return reply(.unavailable) }
+        node.ask(command) { [weak self, weak node] outcome in
+            guard let self, !isClosed, case .reply(.error(let line)) = outcome,
+                let redirection = RedisRedirection(line, askedAt: node?.endpoint)
+            else { return reply(outcome) }
+            switch redirection {
+            case .moved(_, let endpoint):
+                let node = move(slot, to: endpoint)
+                scout.ask(another: false)
+                node.ask(command, reply: reply)
+            case .ask(_, let endpoint):
+                guard map.masters.contains(endpoint) else { return reply(outcome) }
+                self.node(at: endpoint).ask(command, isAsking: true, reply: reply)
+            }
+        }
     }
 
     /// Gives back a challenge with which nothing was accepted. No other request can have spent it,

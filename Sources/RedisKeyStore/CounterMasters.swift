@@ -44,8 +44,8 @@ protocol CounterMasters: AnyObject {
     func run(
         _ call: CounterScript.Call, by name: Bytes16, reply: @escaping (CounterVerdict) -> Void)
 
-    /// Asks that master something about no counter. Nil if the outcome cannot be known.
-    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void)
+    /// Asks that master something about no counter. The command's names all have that tag.
+    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisOutcome) -> Void)
 }
 
 extension CounterMasters {

@@ -12,13 +12,25 @@ extension CounterNode {
         connection?.send(command) { _ in }
     }
 
-    /// Asks something about no counter. Nil if the outcome cannot be known.
-    func ask(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
-        guard let connection, isConnected else { return reply(nil) }
+    /// Asks something about no counter. `isAsking`: the slot is being moved here.
+    func ask(
+        _ command: RedisCommand, isAsking: Bool = false, reply: @escaping (RedisOutcome) -> Void
+    ) {
+        guard let connection, isConnected else { return reply(.unavailable) }
+        if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
         connection.send(command) { [weak self] outcome in
-            guard case .reply(let answer) = outcome else { return reply(nil) }
-            if case .error(let line) = answer { self?.tellRefusal(line) }
-            reply(answer)
+            if case .reply(.error(let line)) = outcome { self?.settleAskError(line) }
+            reply(outcome)
+        }
+    }
+
+    private func settleAskError(_ line: String) {
+        // The cluster follows it.
+        if isCluster, RedisRedirection(line, askedAt: endpoint) != nil { return }
+        if RedisServerError(line) == .refusedByConnection {
+            connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+        } else {
+            tellRefusal(line)
         }
     }
 }

@@ -9,7 +9,7 @@ import Redis
 /// An answer that is lost on the way counts as `.unknown`, and the command is never repeated.
 final class CounterNode {
     private let loop: EventLoop
-    private let isCluster: Bool
+    let isCluster: Bool
     private let wait: RedisWait?
     private(set) var connection: RedisConnection?
     /// The SHA-1 of the script, as the server gave it.

@@ -82,7 +82,7 @@ final class CounterServer: CounterMasters {
         }
     }
 
-    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void) {
+    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisOutcome) -> Void) {
         node.ask(command, reply: reply)
     }
 }

@@ -11,6 +11,7 @@ public import Redis
 public final class RedisCounters: CounterStore {
     private let calls: CounterCalls
     private let masters: any CounterMasters
+    private let quotas: QuotaCalls
     private var checkTimer: Timer?
 
     /// Called when ``isConnected``, ``isAvailable`` or an incarnation has changed, and for each
@@ -25,21 +26,32 @@ public final class RedisCounters: CounterStore {
     public var onRefusal: ((String) -> Void)?
 
     /// Connects, and connects again whenever a connection is lost, until ``close()`` or until this
-    /// object is released. Call it, and everything else, on the loop's thread. `news`: the state
-    /// that the workers of this process share.
+    /// object is released. Call it, and everything else, on the loop's thread. `news` and
+    /// `quotas`: the state that the workers of this process share.
     public init(
         loop: EventLoop, configuration: RedisCounterConfiguration,
-        news: IncarnationNews = IncarnationNews()
+        news: IncarnationNews = IncarnationNews(), quotas: KnownQuotas = KnownQuotas()
     ) {
-        calls = CounterCalls(configuration)
+        let calls = CounterCalls(configuration)
+        self.calls = calls
         let masters: any CounterMasters =
             configuration.isCluster
             ? CounterCluster(loop: loop, configuration: configuration, calls: calls, news: news)
             : CounterServer(loop: loop, configuration: configuration, calls: calls, news: news)
         self.masters = masters
-        masters.onStateChange = { [weak self] in self?.onStateChange?() }
+        self.quotas = QuotaCalls(
+            loop: loop, layout: calls.layout, masters: masters, known: quotas)
+        masters.onStateChange = { [weak self] in
+            guard let self else { return }
+            self.quotas.stateChanged()
+            onStateChange?()
+        }
         masters.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
-        masters.onLoss = { [weak self] in self?.onLoss?() }
+        masters.onLoss = { [weak self] in
+            guard let self else { return }
+            self.quotas.lost()
+            onLoss?()
+        }
         masters.onRefusal = { [weak self] in self?.onRefusal?($0) }
         let timer = Timer(loop: loop) { [weak masters] in masters?.check() }
         timer.scheduleRepeating(every: configuration.checkInterval)
@@ -117,8 +129,9 @@ public final class RedisCounters: CounterStore {
                 current: calls.layout.tally(tally.name, half: tally.half),
                 previous: calls.layout.tally(tally.name, half: tally.half - 1)
             ))
-        masters.ask(command, by: tally.name) { answer in
-            reply(answer.flatMap { TallyScript.counts($0, of: tally) })
+        masters.ask(command, by: tally.name) { outcome in
+            guard case .reply(let answer) = outcome else { return reply(nil) }
+            reply(TallyScript.counts(answer, of: tally))
         }
     }
 
@@ -140,9 +153,14 @@ public final class RedisCounters: CounterStore {
     ) {
         var command = RedisCommand("GET")
         command.append(calls.layout.names(token: id).spent)
-        masters.ask(command, by: id) { answer in
-            if case .bulk = answer { reply(true) } else { reply(false) }
+        masters.ask(command, by: id) { outcome in
+            if case .reply(.bulk) = outcome { reply(true) } else { reply(false) }
         }
+    }
+
+    /// Changes the count of a quota. `reply` is called once, perhaps before this returns.
+    public func charge(_ charge: QuotaCharge, reply: @escaping (QuotaVerdict) -> Void) {
+        quotas.charge(charge, reply: reply)
     }
 
     /// Uses new credentials for connections that are made from now on; existing ones stay. Only the

@@ -1,5 +1,6 @@
 import Attestation
 import Bytes
+import KeyStore
 import Redis
 
 /// The names under which one gateway's data lies in Redis.
@@ -10,6 +11,7 @@ import Redis
 ///     <prefix>{<key id>}:spent:<challenge>   mark of a spent challenge
 ///     <prefix>{<name>}:signal:<half>         shared count of a signal
 ///     <prefix>{<token>}:token                mark of an accepted token of DeviceCheck
+///     <prefix>{<name>}:quota:<start>-<end>   count of a quota; its period, in seconds since 1970
 ///
 /// In a cluster:
 ///
@@ -60,6 +62,12 @@ struct RedisKeyLayout {
     /// The name of a count that gateways share, for one half of a window.
     func tally(_ name: Bytes16, half: Int64) -> [UInt8] {
         start(tag(name)) + Array("}:signal:\(half)".utf8)
+    }
+
+    /// The name of a count of a quota.
+    func quota(_ count: QuotaCount) -> [UInt8] {
+        let (first, end) = (count.period.lowerBound / 1000, count.period.upperBound / 1000)
+        return start(tag(count.name)) + Array("}:quota:\(first)-\(end)".utf8)
     }
 
     /// The mark of an accepted token of another issuer.

@@ -18,6 +18,7 @@ package import SQLite
 /// - `audit`: the changes of operators; from version 6.
 /// - `key_certificates`: the serial numbers of the certificates that vouch for a key, so that keys
 ///   can be found by a withdrawn one; from version 9.
+/// - `installations`: the keys of installations that have had several; from version 10.
 ///
 /// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
@@ -129,6 +130,19 @@ package enum RegistrySchema {
             PRIMARY KEY (serial, key_id)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX key_certificates_key_id ON key_certificates (key_id);
+        """,
+        """
+        CREATE TABLE installations (
+            key_id BLOB PRIMARY KEY NOT NULL,
+            installation BLOB NOT NULL CHECK (length(installation) = 16),
+            generation INTEGER NOT NULL,
+            began_at INTEGER NOT NULL,
+            predecessor BLOB,
+            successor BLOB,
+            retires INTEGER NOT NULL,
+            retired INTEGER NOT NULL,
+            UNIQUE (installation, generation)
+        ) STRICT, WITHOUT ROWID;
         """,
     ]
 

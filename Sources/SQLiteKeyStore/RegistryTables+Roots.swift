@@ -14,6 +14,7 @@ extension RegistryTables {
             "SELECT 1 FROM shared_state WHERE name = ''",
             "SELECT 1 FROM key_users WHERE key_id = x'' OR user = x'' OR last_seen < 0",
             "SELECT 1 FROM key_certificates WHERE serial = '' OR key_id = x''",
+            "SELECT 1 FROM installations WHERE key_id = x'' OR installation = x''",
         ] { _ = try connection.integer(sql) }
     }
 

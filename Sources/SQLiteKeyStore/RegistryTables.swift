@@ -11,6 +11,7 @@ final class RegistryTables {
     let renewals: RenewalTable
     let users: UserTable
     let certificates: CertificateTable
+    let installations: InstallationTable
     private let selectKey: Statement
     private let selectReceipt: Statement
     private let selectApp: Statement
@@ -47,7 +48,12 @@ final class RegistryTables {
         renewals = try RenewalTable(connection)
         users = try UserTable(connection)
         certificates = try CertificateTable(connection)
-        selectKey = try connection.prepare("SELECT \(Self.keyColumns) FROM keys WHERE key_id = ?")
+        installations = try InstallationTable(connection)
+        selectKey = try connection.prepare(
+            """
+            SELECT \(Self.keyColumns), \(InstallationTable.columns)
+            FROM keys LEFT JOIN installations USING (key_id) WHERE key_id = ?
+            """)
         selectReceipt = try connection.prepare("SELECT receipt FROM receipts WHERE key_id = ?")
         selectApp = try connection.prepare("SELECT id, name FROM apps WHERE name = ? OR id = ?")
         insertApp = try connection.prepare("INSERT INTO apps (name) VALUES (?) RETURNING id")
@@ -132,6 +138,7 @@ final class RegistryTables {
         try selectKey.bind(1, blob: keyID.digest)
         guard try selectKey.step() else { return nil }
         var record = try record(of: selectKey)
+        record.succession = try InstallationTable.succession(in: selectKey, from: 13)
         if withReceipt {
             record.receipt = try receipt(of: record)
             record.receiptState = try renewals.state(of: keyID)
@@ -188,7 +195,10 @@ final class RegistryTables {
         if isNew, !isErased, let state = record.receiptState {
             try renewals.insert(state, of: record, app: app)
         }
-        if isNew, !isErased { try certificates.insert(record) }
+        if isNew, !isErased {
+            try certificates.insert(record)
+            if let place = record.succession { try installations.insert(place, of: record.keyID) }
+        }
         if isNew, !isErased, let receipt = record.receipt {
             defer { insertReceipt.reset() }
             try insertReceipt.bind(1, blob: record.keyID.digest)
@@ -233,6 +243,7 @@ final class RegistryTables {
     func erase(_ keyID: KeyID) throws(SQLiteError) {
         try renewals.delete(keyID)
         try certificates.delete(keyID)
+        try installations.delete(keyID)
         for sql in [
             """
             UPDATE keys SET public_key = NULL, app = 0, environment = 0, status = 2,

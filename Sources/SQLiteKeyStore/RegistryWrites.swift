@@ -73,9 +73,15 @@ struct RegistryWrites {
 
     private func apply(_ operation: RegistryOperation) throws(SQLiteError) -> Answer {
         switch operation {
-        case .enrol(let record, let challenge, let reply):
-            let outcome = try enrol(record, challenge)
+        case .enrol(let record, let challenge, let claim, let reply):
+            let outcome = try enrol(record, challenge, claim)
             return { reply(outcome) }
+        case .retire(let retirement, let author, let reply):
+            let isDone = try retire(retirement, author)
+            return { [notify] in
+                if isDone { notify(.keys([retirement.predecessor, retirement.successor])) }
+                reply(.success(isDone))
+            }
         case .advance(let keyID, let counter, let reply):
             let outcome = try advance(keyID, counter)
             return { reply(.success(outcome)) }
@@ -116,16 +122,34 @@ struct RegistryWrites {
     }
 
     private func enrol(
-        _ record: KeyRecord, _ challenge: Bytes16
+        _ record: KeyRecord, _ challenge: Bytes16, _ claim: SuccessionClaim?
     ) throws(SQLiteError) -> Result<EnrolmentOutcome, StoreError> {
         if let known = try tables.find(record.keyID, withReceipt: false) {
             return EnrolmentOutcome.again(
-                record, status: known.status, publicKey: known.publicKey)
+                record, status: known.status, publicKey: known.publicKey,
+                installation: known.succession?.installation)
         }
         if try tables.isSpent(challenge) { return .success(.challengeSpent) }
+        let verdict = try claim.map { claim throws(SQLiteError) in try tables.verdict(on: claim) }
         try tables.spend(challenge)
+        if verdict == .revoked { return .success(.installationRevoked) }
+        var record = record
+        if case .inherits(let place) = verdict { record.succession = place }
         _ = try tables.insert(record)
-        return .success(.enrolled)
+        guard let place = record.succession else { return .success(.enrolled) }
+        try tables.handOver(to: record.keyID, place)
+        return .success(.succeeded(place.installation))
+    }
+
+    private func retire(
+        _ retirement: KeyRetirement, _ author: AuditAuthor
+    ) throws(SQLiteError) -> Bool {
+        guard try tables.retire(retirement) else { return false }
+        try tables.note(changeOf: retirement.predecessor)
+        try tables.note(changeOf: retirement.successor)
+        try tables.pruneOldChanges()
+        try AuditTable(tables.connection).append([retirement.auditNote], by: author)
+        return true
     }
 
     private func keep(_ bits: DeviceBits, of keyID: KeyID) throws(SQLiteError) -> Bool {

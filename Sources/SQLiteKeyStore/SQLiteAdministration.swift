@@ -38,6 +38,8 @@ public final class SQLiteAdministration: RegistryAdministration {
                     of: records[index].keyID)
                 records[index].certificates = try tables.certificates.serials(
                     of: records[index].keyID)
+                records[index].succession = try tables.installations.succession(
+                    of: records[index].keyID)
                 guard withReceipts else { continue }
                 records[index].receipt = try tables.receipt(of: records[index])
             }
@@ -93,6 +95,14 @@ public final class SQLiteAdministration: RegistryAdministration {
     ) throws(StoreError) -> [KeyID] {
         try attempt { () throws(SQLiteError) in
             try tables.certificates.activeKeys(under: serials, after: after, countMax: countMax)
+        }
+    }
+
+    public func newerKeys(than keyIDs: [KeyID]) throws(StoreError) -> [KeyID: NewerKey] {
+        try attempt { () throws(SQLiteError) in
+            var newer: [KeyID: NewerKey] = [:]
+            for keyID in keyIDs { newer[keyID] = try tables.newerKey(than: keyID) }
+            return newer
         }
     }
 

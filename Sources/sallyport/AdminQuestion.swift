@@ -1,6 +1,48 @@
 import Bytes
 import EventLoop
 import HTTP
+import TLS
+
+/// A request to an admin listener.
+struct AdminRequest {
+    var method = "GET"
+    let target: String
+    /// A token of the admin API; nil if the request shows none.
+    var token: String?
+    var body: [UInt8] = []
+    /// The longest answer. One of `/readyz`, or about one request, has a few hundred bytes, and
+    /// ends with the connection.
+    var answerByteCountMax = 16 * 1024
+
+    fileprivate var bytes: [UInt8] {
+        var lines = ["\(method) \(target) HTTP/1.1", "Host: localhost", "Connection: close"]
+        if let token { lines.append("Authorization: Bearer \(token)") }
+        if method != "GET" { lines.append("Content-Length: \(body.count)") }
+        return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body
+    }
+}
+
+/// The check of an admin listener that speaks TLS.
+struct AdminServerCheck {
+    let context: TLSClientContext
+    /// The name that the listener's certificate must have.
+    let serverName: String
+}
+
+/// The end of a question without an answer.
+struct AdminFailure: Error, CustomStringConvertible {
+    let error: IOError
+    /// True if the listener may have the request.
+    let wasSent: Bool
+
+    var description: String { error.description }
+
+    static func unreadable(_ name: String) -> AdminFailure {
+        AdminFailure(
+            error: IOError(name, .unresolved("the answer is not one of an admin listener")),
+            wasSent: true)
+    }
+}
 
 /// Asks an admin listener for one of its pages, on a connection of its own.
 final class AdminQuestion: ReadinessHandler {
@@ -21,29 +63,33 @@ final class AdminQuestion: ReadinessHandler {
     private let descriptor: Int32
     private let name: String
     private var watch: Watch?
+    /// Nil without TLS.
+    private var session: TLSSession?
+    /// Nil before the connection, with TLS before the handshake is complete.
+    private var transport: Transport?
     private var unsent: [UInt8]
+    private var wasSent = false
     private var received = ByteBuffer()
     private var isConnected = false
     private var outcome: Result<Void, IOError>
-
-    /// The longest answer. One of `/readyz`, or about one request, has a few hundred bytes, and
-    /// ends with the connection.
-    private static let byteCountMax = 16 * 1024
+    private let byteCountMax: Int
 
     private init(
-        loop: EventLoop, descriptor: Int32, target: String, name: String, timeout: Duration
+        loop: EventLoop, descriptor: Int32, _ request: AdminRequest, name: String,
+        timeout: Duration
     ) {
         self.loop = loop
         self.descriptor = descriptor
         self.name = name
-        unsent = Array(
-            "GET \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+        unsent = request.bytes
+        byteCountMax = request.answerByteCountMax
         outcome = .failure(IOError(name, .unresolved("no answer within \(timeout)")))
     }
 
-    /// `name`: the name of the listener in errors.
+    /// `name`: the name of the listener in errors. `check`: nil for a listener without TLS.
     static func ask(
-        _ address: SocketAddress, for target: String, named name: String, timeout: Duration
+        _ address: SocketAddress, _ request: AdminRequest, named name: String, timeout: Duration,
+        check: AdminServerCheck? = nil
     ) throws -> Answer {
         let descriptor: Int32
         switch Socket.connect(to: address) {
@@ -53,7 +99,12 @@ final class AdminQuestion: ReadinessHandler {
         defer { Socket.close(descriptor) }
         let loop = try EventLoop()
         let question = AdminQuestion(
-            loop: loop, descriptor: descriptor, target: target, name: name, timeout: timeout)
+            loop: loop, descriptor: descriptor, request, name: name, timeout: timeout)
+        question.session = try check.map {
+            try TLSSession(
+                client: $0.context, serverName: $0.serverName, isAddress: false,
+                descriptor: descriptor)
+        }
         let watch = Watch(loop: loop, descriptor: descriptor, handler: question)
         question.watch = watch
         watch.enableWriting()
@@ -62,36 +113,70 @@ final class AdminQuestion: ReadinessHandler {
         loop.run()
         watch.cancel()
         timer.cancel()
-        try question.outcome.get()
+        do throws(IOError) {
+            try question.outcome.get()
+        } catch {
+            throw AdminFailure(error: error, wasSent: question.wasSent)
+        }
         return try question.answer()
     }
 
-    func descriptorIsWritable() {
+    /// Continues with the connection and its handshake.
+    private func connect() {
+        guard let watch else { return }
         if !isConnected {
             let code = Socket.connectError(descriptor)
             guard code == 0 else { return end(.failure(IOError(name, errno: code))) }
             isConnected = true
         }
+        let transport: Transport
+        if let session {
+            switch session.handshake(on: watch) {
+            case .complete: transport = Transport(watch: watch, session: session)
+            case .wantRead, .wantWrite: return
+            case .failed(let failure):
+                return end(.failure(IOError(name, .unresolved(failure.description))))
+            }
+        } else {
+            transport = Transport(watch: watch)
+        }
+        transport.setHandler(self)
+        transport.enableWriting()
+        self.transport = transport
+    }
+
+    func descriptorIsWritable() {
+        guard let transport else { return connect() }
         let rest = unsent
-        switch Socket.write(descriptor, rest.span) {
+        switch transport.write(rest.span) {
         case .bytes(let count):
+            wasSent = true
             unsent.removeFirst(count)
             guard unsent.isEmpty else { return }
-            watch?.disableWriting()
-            watch?.enableReading()
+            transport.disableWriting()
+            transport.enableReading()
         case .wouldBlock: break
-        case .failed(let code): end(.failure(IOError(name, errno: code)))
+        case .failed(let code): fail(transport, errno: code)
         }
     }
 
     func descriptorIsReadable() {
-        switch Socket.read(descriptor, into: &received, atMost: Self.byteCountMax) {
-        case .bytes where received.readable.count > Self.byteCountMax:
-            end(.failure(IOError(name, .tooLarge(byteCountMax: Self.byteCountMax))))
+        guard let transport else { return connect() }
+        switch transport.read(into: &received, atMost: byteCountMax) {
+        case .bytes where received.readable.count > byteCountMax:
+            end(.failure(IOError(name, .tooLarge(byteCountMax: byteCountMax))))
         case .bytes, .wouldBlock: break
         case .endOfFile: end(.success(()))
-        case .failed(let code): end(.failure(IOError(name, errno: code)))
+        case .failed(let code): fail(transport, errno: code)
         }
+    }
+
+    private func fail(_ transport: Transport, errno code: Int32) {
+        end(
+            .failure(
+                transport.isTLS
+                    ? IOError(name, .unresolved(transport.failureText(errno: code)))
+                    : IOError(name, errno: code)))
     }
 
     private func end(_ outcome: Result<Void, IOError>) {
@@ -99,13 +184,13 @@ final class AdminQuestion: ReadinessHandler {
         loop.stop()
     }
 
-    private func answer() throws(IOError) -> Answer {
+    private func answer() throws(AdminFailure) -> Answer {
         var head = ResponseHead()
         let limits = HeadLimits(
-            headByteCountMax: Self.byteCountMax, fieldCountMax: 100, targetByteCountMax: 1024)
+            headByteCountMax: byteCountMax, fieldCountMax: 100, targetByteCountMax: 1024)
         let bytes = received.readable.array
         guard case .complete = head.parse(bytes.span, limits: limits, requestMethodKind: .get)
-        else { throw IOError(name, .unresolved("the answer is not one of an admin listener")) }
+        else { throw .unreadable(name) }
         return Answer(status: head.status, body: Array(bytes[head.byteCount...]))
     }
 }

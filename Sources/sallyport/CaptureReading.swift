@@ -65,6 +65,9 @@ struct CaptureReading {
         return .object(line)
     }
 
+    /// The installation of the key that the request claims.
+    var installation: String? { members["installation"]?.stringValue }
+
     /// The request line that was compared with what was signed.
     var requestLine: String? {
         guard let method = decoded("method"), let target = decoded("target") else { return nil }

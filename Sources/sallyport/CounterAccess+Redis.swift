@@ -7,6 +7,7 @@ extension CounterAccess {
     /// Access to counters in Redis: each worker has connections of its own.
     static func redis(_ settings: RedisSettings) -> CounterAccess {
         let news = IncarnationNews()
+        let quotas = KnownQuotas()
         return CounterAccess(
             isRemote: true,
             examine: { warn in
@@ -18,7 +19,8 @@ extension CounterAccess {
             },
             open: { loop in
                 let counters = RedisCounters(
-                    loop: loop, configuration: try RedisCounterConfiguration(settings), news: news)
+                    loop: loop, configuration: try RedisCounterConfiguration(settings), news: news,
+                    quotas: quotas)
                 return OpenedCounters(counters) { [unowned counters] next in
                     guard case .redis(let redis) = next,
                         let configuration = try? RedisCounterConfiguration(redis)

@@ -24,8 +24,8 @@ enum HealthcheckCommand {
         let endpoint = endpoint(arguments)
         do {
             let answer = try AdminQuestion.ask(
-                endpoint.socketAddress(), for: "/readyz", named: endpoint.description,
-                timeout: timeout)
+                endpoint.socketAddress(), AdminRequest(target: "/readyz"),
+                named: endpoint.description, timeout: timeout)
             if arguments.wantsJSON {
                 MachineOutput.print { writer in
                     writer.member("ready", bool: answer.status == 200)

@@ -1,3 +1,4 @@
+import Administration
 import Attestation
 import Gateway
 import JSON
@@ -16,7 +17,7 @@ enum KeyRevocationAction {
         try mark(keyIDs, settings)
         report(
             keyIDs, outcomes, done: "revoked", unchanged: "was not active",
-            asJSON: arguments.wantsJSON)
+            newer: try registry.newerKeys(than: keyIDs), asJSON: arguments.wantsJSON)
     }
 
     static func erase(
@@ -43,9 +44,10 @@ enum KeyRevocationAction {
         try RedisRevocations.mark(keyIDs, configuration: RedisCounterConfiguration(redis))
     }
 
+    /// `newer`: the keys with which the installations of these keys go on.
     private static func report(
         _ keyIDs: [KeyID], _ outcomes: [AdministrationOutcome], done: String, unchanged: String,
-        asJSON: Bool
+        newer: [KeyID: NewerKey] = [:], asJSON: Bool
     ) {
         var isComplete = true
         for (keyID, outcome) in zip(keyIDs, outcomes) {
@@ -53,13 +55,18 @@ enum KeyRevocationAction {
                 MachineOutput.print { writer in
                     writer.member("key_id", string: keyID.base64)
                     writer.member("outcome", string: outcome == .done ? done : outcome.word)
+                    if let newer = newer[keyID] { SuccessionText.write(newer, to: &writer) }
                 }
                 if outcome == .unknownKey { isComplete = false }
                 continue
             }
+            let rest =
+                newer[keyID].map {
+                    "; its installation \($0.installation) has the newer key \($0.keyID.base64)"
+                } ?? ""
             switch outcome {
-            case .done: Console.print("\(keyID.base64): \(done)")
-            case .unchanged: Console.print("\(keyID.base64): \(unchanged)")
+            case .done: Console.print("\(keyID.base64): \(done)\(rest)")
+            case .unchanged: Console.print("\(keyID.base64): \(unchanged)\(rest)")
             case .unknownKey:
                 Console.complain("\(keyID.base64): unknown key")
                 isComplete = false

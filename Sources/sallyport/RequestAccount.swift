@@ -34,7 +34,7 @@ struct RequestAccount {
             ("meaning", explanation?.meaning ?? "This version does not know this cause."),
             ("fault", explanation?.fault.words ?? "not known"),
             ("remedy", explanation?.remedy ?? "See the documents of the gateway's version."),
-            ("upstream", upstream), ("found in", request.source),
+            ("try", quotaCommand ?? ""), ("upstream", upstream), ("found in", request.source),
         ]
         if let capture { rows.append(("captured", capture.path)) }
         if missesCapture { rows.append(("captured", "nothing: " + CaptureReading.reasonsToMiss)) }
@@ -82,6 +82,7 @@ struct RequestAccount {
         joined([
             request.text("app"), request.text("app_version"), request.text("environment"),
             request.text("key").map { "key \($0)" },
+            capture?.installation.map { "installation \($0)" },
         ])
     }
 
@@ -99,6 +100,15 @@ struct RequestAccount {
 
     private var cause: String {
         joined([request.text("reason"), request.text("detail").map { "(\($0))" }])
+    }
+
+    /// The command that shows what the sender has used; nil unless a quota refused the request.
+    private var quotaCommand: String? {
+        let detail = request.text("detail") ?? ""
+        guard request.text("reason") == Reason.quotaExhausted.code.description,
+            detail.hasPrefix("quota: ")
+        else { return nil }
+        return "sallyport quota show \(detail.dropFirst("quota: ".count)) SENDER"
     }
 
     private var upstream: String { request.text("upstream") ?? "" }
@@ -144,9 +154,13 @@ struct RequestAccount {
             writer.member("fault_text", string: explanation.fault.words)
             writer.member("remedy", string: explanation.remedy)
         }
+        if let quotaCommand { writer.member("command", string: quotaCommand) }
         if let capture {
             writer.beginObject("capture")
             writer.member("file", string: capture.path)
+            if let installation = capture.installation {
+                writer.member("installation", string: installation)
+            }
             if let line = capture.requestLine { writer.member("compared", string: line) }
             if let object = capture.explanation?.json,
                 let value = try? JSONValue.parse(

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import Gateway
+import HTTP
 import JSON
 import Settings
 
@@ -114,7 +115,8 @@ struct RequestSearch {
         }
         do {
             let answer = try AdminQuestion.ask(
-                bind.socketAddress(), for: "/refusals.json?id=" + Self.percentEncoded(requestID),
+                bind.socketAddress(),
+                AdminRequest(target: "/refusals.json?id=" + PercentEncoding.text(requestID)),
                 named: bind.description, timeout: Self.timeout)
             // A gateway without this page answers 404 too.
             if answer.status == 404 { return searched.append("the last refusals of \(bind)") }
@@ -137,15 +139,5 @@ struct RequestSearch {
         guard let refusal = document?["refusal"], refusal["request_id"]?.stringValue == requestID
         else { return nil }
         return refusal
-    }
-
-    private static func percentEncoded(_ text: String) -> String {
-        text.utf8.map { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
-                String(Unicode.Scalar(byte))
-            default: (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-            }
-        }.joined()
     }
 }

@@ -1,3 +1,4 @@
+import Administration
 import HTTP
 import JSON
 import Policy
@@ -48,6 +49,8 @@ final class RouteReport {
                     writer.member("upstream", string: settings.upstreams[upstream].name)
                 }
                 writer.member("attest_mode", string: route.attest.mode.rawValue)
+                let quotas = quotas(of: route)
+                if !quotas.isEmpty { QuotaLine.write(quotas, to: &writer) }
             }
             writer.beginArray("candidates")
             for candidate in candidates {
@@ -186,6 +189,9 @@ final class RouteReport {
     private func describe(_ route: Route) {
         add("  route \(route.name)")
         describeAction(of: route)
+        for quota in quotas(of: route) {
+            add("  quota \(quota.name): \(QuotaLine.summary(quota))")
+        }
         let attest = route.attest
         add("  attest mode \(attest.mode.rawValue)")
         guard attest.mode != .off else { return }
@@ -196,6 +202,10 @@ final class RouteReport {
                 + " accepts \(Self.proofs(attest)),"
                 + " on store failure \(attest.onStoreFailure.rawValue)")
         for line in RestrictionLines.lines(of: route) { add("  " + line) }
+    }
+
+    private func quotas(of route: Route) -> [Quota] {
+        route.quotas.compactMap { name in settings.quotas.first { $0.name == name } }
     }
 
     private static func proofs(_ policy: RoutePolicy) -> String {

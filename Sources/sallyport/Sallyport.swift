@@ -18,6 +18,7 @@ enum Sallyport {
         case "audit": AuditCommand.main(rest)
         case "explain": ExplainCommand.main(rest)
         case "route": RouteCommand.main(rest)
+        case "quota": QuotaCommand.main(rest)
         case "rollout": RolloutCommand.main(rest)
         case "doctor": DoctorCommand.main(rest)
         case "healthcheck": HealthcheckCommand.main(rest)
@@ -45,6 +46,7 @@ enum Help {
           doctor [-c FILE]            check stores, upstreams, secrets and Apple's keys
           healthcheck [-c FILE]       ask a running gateway whether it is ready
           rollout ACTION [-c FILE]    show, set, hold or resume rollouts that move by themselves
+          quota ACTION [-c FILE]      list quotas; show, reset or raise what a sender has used
           keys ACTION [-c FILE]       import, export, back up, list, show, renew, revoke, erase
           audit [-c FILE]             show who changed keys, rollouts and tokens, and when
           explain KIND WHAT           say why a request was refused, or what an object holds

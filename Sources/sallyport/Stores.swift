@@ -15,6 +15,8 @@ final class Stores {
     let floors: FloorTable
     private let embeddedCounters: EmbeddedCounters?
     private let ownership: Ownership?
+    /// Nil if no file keeps the counts of quotas.
+    private let quotaWriter: QuotaWriter?
     private let opening: [StoreLife.News]
     private var isClosed = false
 
@@ -39,6 +41,7 @@ final class Stores {
             counters = .redis(redis)
             embeddedCounters = nil
             ownership = nil
+            quotaWriter = nil
             opening = []
             if case .sqlite(let path) = settings.registry {
                 try EmbeddedOwnership.forgetState(registryPath: path)
@@ -50,6 +53,7 @@ final class Stores {
         // A database has no place for them, so each start has another incarnation.
         guard case .sqlite(let path) = settings.registry else {
             ownership = nil
+            quotaWriter = nil
             opening = []
             let embedded = EmbeddedCounters(options: Self.options(for: settings), clock: .now())
             counters = .embedded(embedded)
@@ -62,7 +66,10 @@ final class Stores {
         let state = try ownership.value.takeState()
         let embedded = EmbeddedCounters(
             options: Self.options(for: settings), resuming: state.snapshot, clock: .now())
-        opening = Self.news(of: embedded, from: state)
+        let quotaWriter = try QuotaWriter(embedded.quotas, registryPath: path)
+        self.quotaWriter = quotaWriter
+        opening =
+            Self.news(of: embedded, from: state) + Self.news(of: quotaWriter.opening)
         counters = .embedded(embedded)
         embeddedCounters = embedded
         floors = Self.floors(settings, holds: embedded.holds)
@@ -187,6 +194,15 @@ final class Stores {
         registry.close()
         floors.close(now: Self.monotonicMilliseconds)
         if let state, let ownership { keep(state, in: ownership, tell: tell) }
+        endQuotas(tell: tell)
+    }
+
+    private func endQuotas(tell: (StoreLife.News) -> Void) {
+        guard let quotaWriter, let quotas = embeddedCounters?.quotas else { return }
+        let isWritten = quotaWriter.stop(within: Self.quotaPatience)
+        let trouble =
+            isWritten ? quotas.fileState.trouble(at: .now()) : "the disk does not answer"
+        if let trouble { tell(Self.unkept(trouble)) }
     }
 
     private func keep(

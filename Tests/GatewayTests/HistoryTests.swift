@@ -87,6 +87,7 @@ struct HistoryTests {
                 + history.upstreams.byteCountMax + history.stores.byteCountMax
                 + history.gateway.byteCountMax + history.failureCauses.byteCountMax
                 + history.failureVersions.byteCountMax + history.foreignUses.byteCountMax
+                + history.quotas.byteCountMax
                 <= StatusHistory.byteCountMax)
         history.advance(to: Self.instant(24 * 60 + 15))
         let late = [UInt64](repeating: 3, count: history.routes.columnCount)
@@ -117,7 +118,8 @@ struct HistoryTests {
         try fill(&history.failureCauses) { FailureCause(try report($0)) }
         try fill(&history.failureVersions) { FailureVersion(try report($0), apps: []) }
         fill(&history.foreignUses) { .init(route: "r", proof: "p", subject: "\($0)") }
-        #expect(history.leftOutCount == 6)
+        fill(&history.quotas) { "\($0)" }
+        #expect(history.leftOutCount == 7)
     }
 
     @Test("a flood of invented failures leaves no ring behind that a fleet's failure would need")

@@ -159,8 +159,9 @@ struct IdentityTests {
         let pseudonyms = try #require(Pseudonyms(secrets: [GatewayUnderTest.challengeKey]))
         let claims = IdentityClaims(
             IdentityFacts(
-                keyID: KeyID(digest: .zero), appID: GatewayUnderTest.appID,
-                environment: .production),
+                keyID: KeyID(digest: .zero),
+                installation: InstallationID(firstKey: KeyID(digest: .zero)),
+                appID: GatewayUnderTest.appID, environment: .production),
             tier: .attested, isOutdated: false)
         func isSigned(_ seconds: Int64) throws -> Bool {
             try issuer.token(

@@ -47,6 +47,7 @@ enum EveryCause {
         (.rateLimited, .rate(limit: "few (or many)", shortfall: .keyUnknown)),
         (.abuseSuspected, .signal(name: "keys_per_user")),
         (.bodyRefused, .bodyRule(pointer: "/model")),
+        (.quotaExhausted, .quota(name: "daily")),
     ]
 
     /// Makes the compiler name a kind of cause for which ``all`` has no line.
@@ -54,7 +55,7 @@ enum EveryCause {
         switch cause {
         case .check, .httpFault, .evidenceFailed, .clientDataFailed, .clientDataMismatch,
             .enrolmentFailed, .enrolmentFlawed, .tokenFailed, .proofFailed, .deviceCheck, .rate,
-            .bodyRule, .signal, .upstreamFailed:
+            .bodyRule, .quota, .signal, .upstreamFailed:
             true
         }
     }

@@ -57,7 +57,7 @@ struct ReasonTests {
             // Of this gateway's own, for proofs that came later.
             .tokenInvalid: 401, .deviceTokenInvalid: 401, .riskTooHigh: 403,
             .abuseSuspected: 403, .gatewayBusy: 503, .bodyUnavailable: 403,
-            .bodyRefused: 403,
+            .bodyRefused: 403, .quotaExhausted: 429, .installationRevoked: 403,
         ]
         for (reason, status) in expected { #expect(reason.status == status) }
         #expect(expected.count + Self.contract.count == Reason.allCases.count)
@@ -78,7 +78,8 @@ struct ReasonTests {
             (.keyUnknown, .attestAgain), (.attestationInvalid, .attestAgain),
             (.appOutdated, .updateApp), (.storeUnavailable, .retryLater),
             (.rateLimited, .retryLater), (.keyRevoked, .none), (.distributionNotAllowed, .none),
-            (.riskTooHigh, .none), (.abuseSuspected, .none), (.bodyRefused, .none),
+            (.quotaExhausted, .retryLater), (.riskTooHigh, .none), (.abuseSuspected, .none),
+            (.bodyRefused, .none), (.installationRevoked, .none),
         ] { #expect(reason.action == action, "\(reason)") }
     }
 

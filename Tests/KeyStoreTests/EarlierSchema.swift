@@ -1,10 +1,15 @@
 /// Statements that undo the newest migrations, so that tests have the tables of an earlier version.
 /// None ends in a semicolon.
 enum EarlierSchema {
+    /// Everything of SQLite after version 9.
+    static let sqliteAfter9 = "DROP TABLE installations"
+    /// Everything of PostgreSQL after version 9.
+    static let postgresAfter9 = "DROP TABLE sallyport.installations"
+
     /// Everything of SQLite after version 8.
-    static let sqliteAfter8 = "DROP TABLE key_certificates"
+    static let sqliteAfter8 = "\(sqliteAfter9); DROP TABLE key_certificates"
     /// Everything of PostgreSQL after version 8.
-    static let postgresAfter8 = "DROP TABLE sallyport.key_certificates"
+    static let postgresAfter8 = "\(postgresAfter9); DROP TABLE sallyport.key_certificates"
 
     /// Everything of SQLite after version 6.
     static let sqliteAfter6 = """

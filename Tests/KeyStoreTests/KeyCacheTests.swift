@@ -78,6 +78,33 @@ struct KeyCacheTests {
         }
     }
 
+    @Test("the place in an installation is kept with its key, and not for the next at its place")
+    func succession() throws {
+        var generator = SeededGenerator(seed: 6)
+        var cache = KeyCache(recordCountMax: 1, apps: Self.apps("A"))
+        var successor = generator.record(appID: "A")
+        let predecessor = generator.keyID()
+        let installation = InstallationID(firstKey: predecessor)
+        successor.succession = KeySuccession(
+            installation: installation, generation: 1, beganAt: 5, predecessor: predecessor,
+            retiresPredecessor: true)
+        cache.insert(successor)
+        let found = try #require(cache.find(successor.keyID)?.succession)
+        #expect(found.installation == installation && found.retires == predecessor)
+        #expect(!found.isRetired)
+        let view = cache.view(of: successor)
+        #expect(view.succession == found)
+        successor.succession?.retiresPredecessor = false
+        successor.succession?.isRetired = true
+        cache.insert(successor)
+        let later = cache.find(successor.keyID)?.succession
+        #expect(later?.retires == nil && later?.isRetired == true)
+        let other = generator.record(appID: "A")
+        cache.insert(other)
+        let none = cache.find(other.keyID)
+        #expect(none != nil && none?.succession == nil)
+    }
+
     @Test("does what a plain list in order of use does", arguments: [1, 2, 7, 64])
     func model(_ countMax: Int) {
         var generator = SeededGenerator(seed: UInt64(countMax))

@@ -57,9 +57,9 @@ final class RedisCounterBench {
     ) throws {
         self.server = server
         loop = try EventLoop()
-        let news = IncarnationNews()
+        let (news, quotas) = (IncarnationNews(), KnownQuotas())
         workers = (0..<workerCount).map { _ in
-            RedisCounters(loop: loop, configuration: configuration, news: news)
+            RedisCounters(loop: loop, configuration: configuration, news: news, quotas: quotas)
         }
         for worker in workers { worker.onStateChange = { [loop] in loop.stop() } }
     }
@@ -80,7 +80,7 @@ final class RedisCounterBench {
     struct TookTooLong: Error {}
 
     /// How long servers may take to find another master, on a busy machine.
-    static let patience = Duration.seconds(90)
+    static let patience = ChildProcess.patience
 
     func run(until isDone: () -> Bool) throws {
         var isLate = false
@@ -88,7 +88,7 @@ final class RedisCounterBench {
             isLate = true
             loop.stop()
         }
-        guardTimer.schedule(after: .seconds(30))
+        guardTimer.schedule(after: ChildProcess.patience)
         while !isDone() {
             if isLate { throw TookTooLong() }
             loop.run()

@@ -31,6 +31,14 @@ final class RegistryMoveTests {
             if index % 6 == 1 || index % 12 == 3 { record.status = .revoked }
             if index % 3 == 0 { record.addReceipt((0..<4000).map { UInt8(($0 + index) % 256) }) }
             if index % 15 == 0 { record.receiptState = ReceiptState(dueAt: nil) }
+            if index % 4 == 1 {
+                record.succession = KeySuccession(
+                    installation: InstallationID(value: generator.bytes16()),
+                    generation: UInt32(index), beganAt: Int64(index),
+                    predecessor: index % 8 == 1 ? generator.keyID() : nil,
+                    successor: index % 8 == 5 ? generator.keyID() : nil,
+                    retiresPredecessor: index % 16 == 1, isRetired: index % 16 == 5)
+            }
             if index % 6 == 2 {
                 record = KeyRecord(
                     keyID: record.keyID, publicKey: .erased, appID: "", environment: .production,

@@ -69,8 +69,12 @@ struct DocumentCommandTests {
             upstreamPort: upstream.port,
             attest: "mode: enforce, accept: [assertion, developer], rollout: { start: 100% }")
         configuration.more = [
-            "signals: { user: { header: X-User-Id, from: response }, keys_per_user: { max: 5 } }"
+            "signals: { user: { header: X-User-Id, from: response }, keys_per_user: { max: 5 } }",
+            "quotas: { tokens: { by: installation, per: day, limit: 50k } }",
         ]
+        let tokens = try directory.write("ops:0123456789abcdef0123456789abcdef\n", to: "tokens")
+        chmod(tokens, 0o600)
+        configuration.api = "bind: \"127.0.0.1:\(FreePort.find())\", token_file: \(tokens)"
         gateway = try GatewayProcess(configuration, directory: directory)
         let client = try SimulatedClient(gateway)
         // With a receipt, which `keys renew` asks for; nobody looks at what is in it.

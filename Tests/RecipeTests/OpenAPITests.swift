@@ -48,6 +48,8 @@ struct OpenAPITests {
             try apple.settings, "device_check: { admin_secret_file: \(secret) }",
             "endpoints: { rate_limit: { challenge: off, attestation: off } }",
             "identity: { keys: [\(identity)], issuer: https://gateway.example }",
+            "quotas: { daily: { by: key, per: day, limit: 200 }, tokens: { by: installation, "
+                + "per: month, limit: 50k, of: { json: /usage/total_tokens } } }",
         ]
         gateway = try GatewayProcess(configuration, directory: directory)
     }
@@ -106,6 +108,40 @@ struct OpenAPITests {
         ])
     }
 
+    /// Requests to the admin API, the last of which erase a key.
+    private func administered(_ keyID: KeyID) throws -> [JSONValue] {
+        let bearer = [("Authorization", "Bearer \(Self.adminToken)")]
+        let keys = "{\"key_ids\":[\"\(keyID.base64)\"]}"
+        let url = Base64.encodeURL(keyID.digest.array)
+        return [
+            try call("api", "GET", "/keys", status: 200, fields: bearer),
+            try call("api", "GET", "/keys", status: 401),
+            try call(
+                "api", "GET", "/keys/{key_id}", target: "/keys/\(url)", status: 200,
+                fields: bearer),
+            try call(
+                "api", "GET", "/keys/export", target: "/keys/export?limit=1", status: 200,
+                fields: bearer),
+            try call("api", "GET", "/quotas", status: 200, fields: bearer),
+            try call(
+                "api", "GET", "/quotas/{quota}", target: "/quotas/daily?key=\(url)", status: 200,
+                fields: bearer),
+            try call(
+                "api", "GET", "/quotas/{quota}", target: "/quotas/daily?user=a", status: 400,
+                fields: bearer),
+            try call(
+                "api", "POST", "/quotas/{quota}/grant", target: "/quotas/tokens/grant?key=\(url)",
+                status: 200, fields: bearer, body: "{\"amount\":5}"),
+            try call(
+                "api", "POST", "/quotas/{quota}/reset",
+                target: "/quotas/tokens/reset?unknown=true", status: 200, fields: bearer),
+            try call("api", "POST", "/keys/revoke", status: 200, fields: bearer, body: keys),
+            try call("api", "POST", "/keys/erase", status: 200, fields: bearer, body: keys),
+            try call("api", "GET", "/rollouts", status: 200, fields: bearer),
+            try call("api", "GET", "/audit", status: 200, fields: bearer),
+        ]
+    }
+
     @Test(
         "is valid, and what the gateway answers to what is right", .timeLimit(.minutes(30)),
         .enabled(if: isInstalled, "schemathesis is not installed: scripts/install.sh test"))
@@ -113,7 +149,6 @@ struct OpenAPITests {
         let client = try SimulatedClient.enrolled(gateway)
         let keyID = client.device.keyID
         let body = try client.enrolmentBody(challenge: client.attestationChallenge())
-        let bearer = [("Authorization", "Bearer \(Self.adminToken)")]
         let secret = [("Authorization", "Bearer \(Self.secret)")]
         let refused = try gateway.exchange("GET", "/api/x")["X-Request-Id"] ?? ""
         let deviceToken = try #require(
@@ -122,11 +157,9 @@ struct OpenAPITests {
             ("X-Forwarded-Method", "GET"), ("X-Forwarded-Uri", "/api/y"),
             ("X-Forwarded-Host", "api.example"),
         ]
-        let keys = "{\"key_ids\":[\"\(keyID.base64)\"]}"
-        let inPath = "/keys/" + Base64.encodeURL(keyID.digest.array)
         let exchange = try client.signature("POST", "/assert/token")
         let checked = try client.signature("GET", "/api/y")
-        let calls = [
+        var calls = [
             try call(
                 "app", "POST", "/attest/verify", status: 200,
                 body: String(decoding: body, as: UTF8.self)),
@@ -153,17 +186,8 @@ struct OpenAPITests {
             try call(
                 "admin", "POST", "/device-check/{action}", target: "/device-check/query",
                 status: 401),
-            try call("api", "GET", "/keys", status: 200, fields: bearer),
-            try call("api", "GET", "/keys", status: 401),
-            try call("api", "GET", "/keys/{key_id}", target: inPath, status: 200, fields: bearer),
-            try call(
-                "api", "GET", "/keys/export", target: "/keys/export?limit=1", status: 200,
-                fields: bearer),
-            try call("api", "POST", "/keys/revoke", status: 200, fields: bearer, body: keys),
-            try call("api", "POST", "/keys/erase", status: 200, fields: bearer, body: keys),
-            try call("api", "GET", "/rollouts", status: 200, fields: bearer),
-            try call("api", "GET", "/audit", status: 200, fields: bearer),
         ]
+        calls += try administered(keyID)
         var writer = JSONWriter()
         writer.element(.array(calls))
         let text = writer.finish()

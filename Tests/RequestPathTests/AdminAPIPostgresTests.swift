@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Attestation
+import Bytes
 import Foundation
 import GatewayTesting
 import JSON
@@ -99,7 +100,7 @@ struct AdminAPIPostgresTests {
 
     /// Waits until so many sessions in the database are as `condition` says.
     private func wait(for count: Int, _ condition: String) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             let found = try server.query(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
@@ -109,16 +110,22 @@ struct AdminAPIPostgresTests {
         throw FaultSiteError("never \(count) sessions: \(condition)")
     }
 
-    @Test("while a named server is away a change is answered with 202, as it may be lost")
-    func namedServerAway() throws {
-        let primary = try PostgresServer()
-        let standby = try PostgresServer(following: primary)
+    /// A gateway whose registry names a primary and a standby, with a quota.
+    private func site(_ primary: PostgresServer, _ standby: PostgresServer) throws -> AdminAPISite {
         let database = try primary.makeDatabase()
         let shared = sites[0].site
         let url = primary.url(database)
             .replacing(":\(primary.port)/", with: ":\(primary.port),127.0.0.1:\(standby.port)/")
         shared.configuration.registry = "postgres: \"\(url)\", pool: 2"
-        let site = try AdminAPISite(shared)
+        shared.configuration.more.append("quotas: { few: { by: key, per: month, limit: 3 } }")
+        return try AdminAPISite(shared)
+    }
+
+    @Test("while a named server is away a change is answered with 202, as it may be lost")
+    func namedServerAway() throws {
+        let primary = try PostgresServer()
+        let standby = try PostgresServer(following: primary)
+        let site = try site(primary, standby)
         let id = try site.site.enrolledDevice(at: site.gateway).keyID.base64
         try standby.terminate()
         let answer = try site.revoke([id])
@@ -131,10 +138,46 @@ struct AdminAPIPostgresTests {
         try standby.start()
         var again = try site.revoke([id])
         // On a busy machine it may answer late: that is told as before.
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while again.status == 202, Date() < limit { again = try site.revoke([id]) }
         #expect(again.status == 200 && again.bodyText.contains("\"confirmed\":true"))
         #expect(again.bodyText.contains("\"unchanged\""))
+    }
+
+    @Test("while a named server is away a changed count is confirmed without its audit entry")
+    func namedServerAwayFromQuota() throws {
+        let primary = try PostgresServer()
+        let standby = try PostgresServer(following: primary)
+        let site = try site(primary, standby)
+        let device = try site.site.enrolledDevice(at: site.gateway)
+        let key = "key=" + Base64.encodeURL(device.keyID.digest.array)
+        try standby.terminate()
+        let answer = try site.call(
+            "POST", "/quotas/few/grant?\(key)", body: "{\"amount\":2}")
+        #expect(answer.status == 202, "\(answer.bodyText)")
+        let body = try JSONValue.parse(answer.bodyText)
+        #expect(body["confirmed"]?.boolValue == false)
+        #expect(body["outcome"]?.stringValue == "done" && body["used"]?.integerValue == -2)
+        let unasked = body["unasked"]?.arrayValue?.first?.stringValue ?? ""
+        #expect(unasked.hasPrefix("127.0.0.1:\(standby.port) "))
+        let words = ["quota", "grant", "few", "--key", device.keyID.base64, "3"]
+        let outcome = try site.command(words)
+        #expect(outcome.status == .exited(3))
+        #expect(outcome.standardOutput.hasPrefix("few: -5 used of 3, 8 left until "))
+        for text in ["127.0.0.1:\(standby.port) did not say", "do not repeat the change"] {
+            #expect(outcome.standardError.contains(text), "\(outcome.standardError)")
+        }
+        // What changes nothing is shown as before.
+        #expect(try site.call("GET", "/quotas/few?\(key)").status == 200)
+        try standby.start()
+        let reset = "/quotas/few/reset?\(key)"
+        var again = try site.call("POST", reset)
+        // On a busy machine it may answer late: that is told as before.
+        let limit = ChildProcess.deadline
+        while again.status == 202, Date() < limit { again = try site.call("POST", reset) }
+        #expect(again.status == 200 && again.bodyText.contains("\"confirmed\":true"))
+        let actions = try site.actions()
+        #expect(actions.count { $0 == "quota.grant" } == 2)
     }
 
     @Test("without PostgreSQL the API says so, and a change that was answered is there after it")

@@ -54,7 +54,7 @@ struct AdminAPISite {
     func command(
         _ words: [String], environment: [String: String] = [:], input: String = ""
     ) throws -> ChildProcess.Outcome {
-        let count = ["keys", "rollout"].contains(words[0]) ? 2 : 1
+        let count = ["keys", "quota", "rollout"].contains(words[0]) ? 2 : 1
         return try ChildProcess.run(
             BuiltProgram.sallyport,
             words.prefix(count) + ["-c", gateway.configurationPath] + words.dropFirst(count),

@@ -318,6 +318,29 @@ struct AdminAPITests {
             ])
     }
 
+    @Test("the revocation of an older key names the newer one of its installation")
+    func newerKey() throws {
+        let devices = try (0..<2).map { _ in try site.site.device() }
+        var ticket: String?
+        for device in devices {
+            let challenge = try site.gateway.challenge("/attest/challenge")
+            var body = try site.site.attestation(device, challenge: challenge)
+            if let ticket { body = body.dropLast() + Array(#","installation":"\#(ticket)"}"#.utf8) }
+            let answer = try site.gateway.exchange("POST", "/attest/verify", body: body)
+            ticket = try JSONValue.parse(answer.bodyText)["installation"]?.stringValue
+        }
+        let ids = devices.map(\.keyID.base64)
+        let answer = try JSONValue.parse(try site.revoke([ids[0]]).bodyText)
+        let older = answer["keys"]?.arrayValue?.first
+        #expect(older?["outcome"]?.stringValue == "revoked")
+        #expect(older?["newer_key"]?.stringValue == ids[1])
+        let installation = Hex.encode(Array(devices[0].keyID.digest.array.prefix(16)))
+        #expect(older?["installation"]?.stringValue == installation)
+        // Together with the newer one, nothing is left to name.
+        let both = try site.revoke(ids)
+        #expect(both.status == 200 && !both.bodyText.contains("newer_key"))
+    }
+
     @Test("a unix socket will do, and connections are bounded as those of clients")
     func socket() throws {
         let directory = try ScratchDirectory()

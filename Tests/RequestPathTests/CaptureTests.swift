@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Attestation
+import Bytes
 import Foundation
 import GatewayTesting
 import JSON
@@ -33,7 +34,7 @@ struct CaptureTests {
 
     /// The files once there are `count`: they are written some time after the answers.
     private func waitForFiles(_ count: Int) -> [String] {
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         while names.count < count, Date() < limit { _ = poll(nil, 0, 5) }
         return names
     }
@@ -65,6 +66,11 @@ struct CaptureTests {
         #expect(explained["verdict"]?.stringValue == "invalid")
         #expect(explained["code"]?.stringValue == "signature_invalid")
         #expect(failedSteps(value) == ["signature"])
+        let installation = Hex.encode(Array(client.device.keyID.digest.array.prefix(16)))
+        #expect(value["capture"]?["installation"]?.stringValue == installation)
+        let id = try #require(answer["X-Request-Id"])
+        let text = try BuiltProgram.run(["explain", "request", id, "-c", gateway.configurationPath])
+        #expect(text.standardOutput.contains(installation), "\(text.standardOutput)")
         let manager = FileManager.default
         let file = try manager.attributesOfItem(atPath: place + "/" + names[0])
         #expect((file[.posixPermissions] as? Int) == 0o600)

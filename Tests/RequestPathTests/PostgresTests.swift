@@ -105,7 +105,7 @@ struct PostgresTests {
         let path = gateway.configurationPath
         let devices = try (0..<3).map { _ in try site.enrolledDevice(at: gateway) }
         // The standby hears of the database itself a moment later.
-        let limit = Date(timeIntervalSinceNow: 60)
+        let limit = ChildProcess.deadline
         var met = try BuiltProgram.run(["keys", "revoke", "-c", path, devices[0].keyID.base64])
         while met.status == .exited(3), Date() < limit {
             met = try BuiltProgram.run(["keys", "revoke", "-c", path, devices[0].keyID.base64])
@@ -228,7 +228,7 @@ struct PostgresTests {
         // The same attestation again is answered as if for the first time.
         for (index, status) in statuses where status == 503 {
             // Readiness is asked for once a second, and may not have noticed how short it was away.
-            let limit = Date(timeIntervalSinceNow: 30)
+            let limit = ChildProcess.deadline
             var again = 503
             while again == 503, Date() < limit {
                 let body = bodies[index]
@@ -286,12 +286,15 @@ struct PostgresTests {
         // Simulated devices have no receipt that is worth keeping: one gets any.
         let receipt =
             #","risk_metric":7,"receipt":"AQIDBA==","receipt_state":{"type":"RECEIPT","#
-            + #""next_renewal":"2026-12-01T00:00:00Z","last_outcome":"not_found","failures":1}}"#
-        let exported = try keys(first.configurationPath, ["export"]).standardOutput
-            .split(separator: "\n").map { line in
-                line.contains(devices[0].keyID.base64)
-                    ? line.dropLast() + receipt : String(line)
-            }.map { $0 + "\n" }.joined()
+            + #""next_renewal":"2026-12-01T00:00:00Z","last_outcome":"not_found","failures":1}"#
+        let next = #","installation""#
+        let lines = try keys(first.configurationPath, ["export"]).standardOutput
+            .split(separator: "\n").map { (line: Substring) -> String in
+                let text = String(line)
+                guard text.contains(devices[0].keyID.base64) else { return text }
+                return text.replacing(next, with: receipt + next)
+            }
+        let exported = lines.map { $0 + "\n" }.joined()
         #expect(exported.split(separator: "\n").count == 5)
 
         let site = try Self.site(try PostgresServer.shared.get())

@@ -26,11 +26,12 @@ struct StatusPageTests {
         upstream = try RecordingUpstream()
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.routes.insert(
-            .init("seen", path: "/seen/*", attest: "mode: observe"), at: 1)
+            .init("seen", path: "/seen/*", attest: "mode: observe", more: ["quota: few"]), at: 1)
         configuration.routes.insert(
             .init("quiet", path: "/quiet/*", attest: "mode: observe"), at: 1)
         configuration.more = [
-            "proofs: { partner: { preset: approov, header: X-Partner, secret_file: partner } }"
+            "proofs: { partner: { preset: approov, header: X-Partner, secret_file: partner } }",
+            "quotas: { few: { by: address, per: day, limit: 12345 } }",
         ]
         let directory = try ScratchDirectory()
         let secret = Base64.encode([UInt8](repeating: 5, count: 32)) + "\n"
@@ -187,6 +188,7 @@ struct StatusPageTests {
         let text = try #require(seen["text"]?.stringValue)
         #expect(text.contains("no requests to judge"))
         #expect(text.contains("Other issuers") && text.contains("partner foreign"))
+        #expect(text.contains(#/few by address\s+12.3K requests per day\s+1\s+0/#))
         #expect(text.contains("by the gateway in the last hour"))
         #expect(text.contains(/\d (key|keys) enrolled at \d\d:|keys not counted yet/))
         #expect(!text.contains(/\b1 (keys|requests|workers|WebSockets)\b/))

@@ -82,6 +82,7 @@ struct Configuration {
         var configuration = Configuration()
         configuration.files["/etc/sallyport/AuthKey_ABC123DEFG.p8"] = try keyPEM()
         configuration.files["/etc/sallyport/device-check.secret"] = "sixteen-letters!"
+        configuration.files["/etc/sallyport/provider-key"] = "sk-of-the-provider"
         configuration.files["/etc/ssl/cert.pem"] = try rootPEM()
         return configuration
     }
@@ -108,6 +109,9 @@ struct Configuration {
           first_limit: { by: global, rate: 30/m }
           first.key: { by: key, rate: 1000/h, burst: 7 }
           challenge: { by: address, rate: 1/s, burst: 1000000, except: [192.0.2.0/24, '::1'] }
+        quotas:
+          first.q: { by: user, per: week, limit: 2GiB, of: response_bytes, zone: '-03:30' }
+          first_q: { by: address, per: hour, limit: 5k, of: { json: /a/b }, missing: 0 }
         forwarded: both
         listeners:
           - bind: EXAMPLE.com:80
@@ -196,6 +200,7 @@ struct Configuration {
           networks_per_key: { max: 8, window: 10m, action: { limit: first_limit } }
           counter_gaps: { max: 9, window: 11m, action: deny }
           keys_per_attestation_certificate: { max: 10, window: 12m, action: deny }
+          successions_per_installation: { max: 11, window: 13m, action: deny }
           keys_per_device_bit:
             token: required
             bits: { first: { max: 0, window: 6m, action: deny }, first_other: { window: 7m } }
@@ -274,6 +279,8 @@ struct Configuration {
             body_max: 0B
             problem_detail: true
             rate_limit: [first_limit, first.key]
+            quota: [first.q, first_q]
+            tell_quota: true
             attest:
               mode: enforce
               apps: [ABCDE12345.com.example.b]

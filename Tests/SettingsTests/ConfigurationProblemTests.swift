@@ -63,6 +63,11 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with quotas", arguments: GoldenCase.quotas)
+    func quotas(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("warns of rules for bodies that a proxy which asks does not show")
     func hiddenBodies() throws {
         for (dialect, isHidden) in [

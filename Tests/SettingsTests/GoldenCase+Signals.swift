@@ -112,6 +112,7 @@ extension GoldenCase {
               keys_per_address: { action: limit }
               attestations_per_address: { action: { limit: by_key } }
               keys_per_attestation_certificate: { action: { limit: by_key } }
+              successions_per_installation: { action: { limit: by_key } }
               conflicts_per_key: { action: { limit: by_kee, of: 3 } }
             """#,
             expects: #"""
@@ -121,9 +122,11 @@ extension GoldenCase {
                 here no key is verified
                 5:56: signals.keys_per_attestation_certificate.action.limit: "by_key" counts by \#
                 key, and here no key is verified
-                6:41: signals.conflicts_per_key.action.limit: no rate limit is named "by_kee": \#
+                6:52: signals.successions_per_installation.action.limit: "by_key" counts by key, \#
+                and here no key is verified
+                7:41: signals.conflicts_per_key.action.limit: no rate limit is named "by_kee": \#
                 did you mean "by_key"?
-                6:49: unknown key "of" in signals.conflicts_per_key.action; known: limit
+                7:49: unknown key "of" in signals.conflicts_per_key.action; known: limit
                 """#),
         GoldenCase(
             "users whose names would change with the challenge keys",

@@ -25,11 +25,11 @@ extension GoldenCase {
                 1:1: unknown key "lisners": did you mean "listeners"?
                 2:14: unknown key "tll" in challenge: did you mean "ttl"?
                 2:24: unknown key "xyz" in challenge; known: ttl, attestation_ttl
-                3:1: unknown key "foo"; known: workers, rate_limits, forwarded, listeners, apps, \#
-                trust, apple, device_check, proofs, registry, counters, key_cache, challenge, \#
-                session_tokens, receipts, developer_tokens, secrets, crypto, signals, identity, \#
-                endpoints, headers, upstreams, routes, admin, log, otlp, capture, \#
-                limits, timeouts
+                3:1: unknown key "foo"; known: workers, rate_limits, quotas, forwarded, \#
+                listeners, apps, trust, apple, device_check, proofs, registry, counters, \#
+                key_cache, challenge, session_tokens, receipts, developer_tokens, secrets, \#
+                crypto, signals, identity, endpoints, headers, upstreams, routes, admin, log, \#
+                otlp, capture, limits, timeouts
                 """#),
         GoldenCase(
             "capture without a directory, and too much of it",
@@ -341,7 +341,7 @@ extension GoldenCase {
                 development: did you mean "development"?
                 10:19: apps[6].environments: is empty: no key of this app could enrol
                 12:5: apps[8]: app "ABCDE12345.c" is listed twice
-                13:5: apps[9]: required key "id" is missing
+                13:5: apps[9]: required key "id" is missing, or "android" for an Android app
                 13:19: apps[9].environments: expected a list, found the text "production": write \#
                 environments: [production]
                 16:66: routes[0].attest.mode: with several apps configured, apps is needed too: \#

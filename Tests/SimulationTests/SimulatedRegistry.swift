@@ -1,6 +1,7 @@
 import Attestation
 import Bytes
 import EventLoop
+import GatewayTesting
 import KeyStore
 
 /// A registry whose answers wait until the simulation sends them.
@@ -66,15 +67,21 @@ final class SimulatedRegistry: Registry, Sendable {
     }
 
     func enrol(
-        _ record: KeyRecord, challenge: Bytes16,
+        _ record: KeyRecord, challenge: Bytes16, succeeding claim: SuccessionClaim?,
         reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
     ) {
         ask(reply) { state in
-            guard state.records[record.keyID] == nil else { return .alreadyEnrolled }
-            state.records[record.keyID] = record
-            return .enrolled
+            guard state.records[record.keyID] == nil else {
+                return state.records.again(record.keyID)
+            }
+            return state.records.enrol(record, succeeding: claim)
         }
     }
+
+    func retire(
+        _ retirement: KeyRetirement, by author: AuditAuthor,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
+    ) { ask(reply) { $0.records.retire(retirement) } }
 
     func advanceDurably(
         _ keyID: KeyID, counter: UInt32,

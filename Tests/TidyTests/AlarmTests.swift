@@ -71,7 +71,10 @@ struct AlarmTests {
     @Test("rules and board use no metric that the gateway does not have")
     func metrics() throws {
         let code = SourceTree.files
-            .filter { $0.path.hasPrefix("Sources/Gateway/Admin/MetricsPage") }
+            .filter {
+                $0.path.hasPrefix("Sources/Gateway/Admin/MetricsPage")
+                    || $0.path.hasSuffix("QuotaMetrics.swift")
+            }
             .map(\.text).joined()
         let families = Set(Self.names(code, /"((?:sallyport|process)_\w+)"/))
         let board = try Self.text("deploy/grafana/sallyport.json")

@@ -16,12 +16,11 @@ struct GuaranteeTests {
     @Test("every promise names a test that exists")
     func tests() throws {
         let document = try #require(SourceTree.read(Self.path), "\(Self.path) is not there")
-        let tests = SourceTree.swiftFiles.filter(\.isTest)
         let names = Self.names(document)
         let promiseCount = document.lines.count { $0.hasPrefix("- ") }
         #expect(promiseCount > 8 && names.count >= promiseCount)
         let findings = names.filter { _, name in
-            !tests.contains { $0.text.contains("\"\(name)\"") }
+            !SourceTree.textsInTests.contains(name[...])
         }.map { document.finding(line: $0.line, "no test is called `\($0.name)`") }
         #expect(findings.isEmpty, "\(report(findings))")
     }

@@ -36,6 +36,7 @@ struct OperationsTests {
         let code = SourceTree.files
             .filter {
                 $0.path.hasPrefix("Sources/Gateway/Admin/MetricsPage")
+                    || $0.path.hasSuffix("Metrics.swift")
                     || $0.path.hasSuffix("Platform.swift")
             }
             .map(\.text).joined()

@@ -24,7 +24,7 @@ struct ReadmeTests {
         let readme = try Self.required("README.md")
         let acts = readme.lines.split { !$0.hasPrefix("|") }
             .filter { $0.first?.hasPrefix("| what was sent |") == true }
-        #expect(acts.count == 3)
+        #expect(acts.count == 4)
         let table = acts.flatMap { $0.dropFirst(2) }
         let program = SourceTree.swiftFiles.filter { $0.path.contains("sallyport-lab/Demo/") }
             .map(\.text).joined()

@@ -109,6 +109,7 @@ struct ShapeTests {
 
     /// The names before the dot of what a line assigns to, or lends to be changed.
     private static func changedNames(_ line: some StringProtocol) -> [String] {
+        guard line.utf8.contains(where: { $0 == 0x3D || $0 == 0x26 }) else { return [] }
         let line = String(line)
         let assignment = /(?:^|[\s{(])(?:exchange\??\.)?(\w+)(?:\.\w+)+ [-+]?=(?:\s|$)/
         let loan = /&(?:exchange\.)?(\w+)\.\w+/

@@ -35,6 +35,11 @@ struct SourceFile: Sendable {
         return parts.count > 2 && parts[0] == "Sources" ? parts[1] : nil
     }
 
+    /// True if one of these words is somewhere in the file. Far faster than a pattern on each line.
+    func mentions(_ words: [String]) -> Bool {
+        text.withCString { bytes in words.contains { strstr(bytes, $0) != nil } }
+    }
+
     func finding(line lineNumber: Int, _ message: String) -> Finding {
         Finding(path: path, lineNumber: lineNumber, message: message)
     }
@@ -59,7 +64,16 @@ enum SourceTree {
         return files.sorted { $0.path < $1.path }
     }()
 
-    static var swiftFiles: [SourceFile] { files.filter(\.isSwift) }
+    static let swiftFiles: [SourceFile] = files.filter(\.isSwift)
+
+    /// What stands between two quotation marks in a line of a test file: the tests' names among it.
+    static let textsInTests: Set<Substring> = {
+        var texts: Set<Substring> = []
+        for line in swiftFiles.filter(\.isTest).flatMap(\.lines) where line.utf8.contains(0x22) {
+            texts.formUnion(line.split(separator: "\"" as Character))
+        }
+        return texts
+    }()
 
     /// Nil for a folder, an absent file, or bytes that are not UTF-8.
     static func read(_ path: String) -> SourceFile? {

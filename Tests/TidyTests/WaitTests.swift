@@ -1,6 +1,7 @@
 import Testing
 
-/// The list in `docs/architecture.md` of what threads with a loop may wait for.
+/// What threads with a loop may wait for, by the list in `docs/architecture.md`, and how long tests
+/// may take.
 @Suite("Waits")
 struct WaitTests {
     @Test("every file of the gateway that calls the file system is listed with its thread")
@@ -15,11 +16,29 @@ struct WaitTests {
             })
         let calling = SourceTree.files.filter { file in
             ["Gateway", "Background"].contains(file.target)
-                && file.code.lines.contains { $0.contains(Self.call) }
+                && file.mentions(["File"]) && file.code.lines.contains { $0.contains(Self.call) }
         }
         let names = Set(calling.compactMap { $0.path.split(separator: "/").last.map(String.init) })
         #expect(listed == names)
     }
+
+    /// All tests of a process begin at once and then wait for one of a few threads, and that time
+    /// counts. On a busy machine it has been more than five minutes.
+    @Test("no test has a time limit that could end while it waits for its thread")
+    func limits() {
+        let findings = SourceTree.swiftFiles.filter(\.isTest).flatMap { file in
+            file.lines.enumerated().compactMap { index, line -> Finding? in
+                guard let found = line.firstMatch(of: /timeLimit\(\.minutes\((\d+)\)\)/),
+                    let minutes = Int(found.output.1), minutes < Self.minutesMin
+                else { return nil }
+                return file.finding(
+                    line: index + 1, "\(minutes) minutes, at least \(Self.minutesMin)")
+            }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    private static let minutesMin = 30
 
     /// The names in `EventLoop` of what calls the file system.
     private static var call: Regex<(Substring, Substring)> {

@@ -15,31 +15,44 @@ struct AdministrationJob: Sendable {
     let access: AdministrationAccess
     /// The counters that this gateway has accepted and that the registry may not have yet.
     let floors: FloorTable
+    let charges: BlockingCharges
+    /// The time of the call, in milliseconds since 1970-01-01T00:00:00Z.
+    let wallMilliseconds: Int64
 
     func run() -> AdministrationAnswer {
         do {
-            let registry = try access.open(site.settings)
-            registry.author = author
-            return try answer(registry)
+            return try answer()
         } catch {
-            var answer = AdministrationProblem.answer(
-                503, "store_unavailable", "the registry failed: \(error)", author.requestID)
+            var answer = problem(503, "store_unavailable", "the registry failed: \(error)")
             answer.failure = "\(error)"
             return answer
         }
     }
 
-    private func answer(_ registry: any RegistryAdministration) throws -> AdministrationAnswer {
+    /// Opens the registry for the author of the call.
+    func open() throws -> any RegistryAdministration {
+        let registry = try access.open(site.settings)
+        registry.author = author
+        return registry
+    }
+
+    private func answer() throws -> AdministrationAnswer {
         switch call {
-        case .list(let filter, let pseudonym): try list(filter, pseudonym, registry)
-        case .show(let keyID): try show(keyID, registry)
-        case .export(let filter): try export(filter, registry)
+        case .list(let filter, let pseudonym): return try list(filter, pseudonym, open())
+        case .show(let keyID): return try show(keyID, open())
+        case .export(let filter): return try export(filter, open())
         case .revoke(let keyIDs):
-            try change(keyIDs, .revokeKey, "revoked", registry, registry.revoke)
-        case .erase(let keyIDs): try change(keyIDs, .eraseKey, "erased", registry, registry.erase)
-        case .rollouts: try rollouts(registry)
-        case .audit(let filter): try audit(filter, registry)
-        case .note(let note): try self.note(note, registry)
+            let registry = try open()
+            return try change(keyIDs, .revokeKey, "revoked", registry, registry.revoke)
+        case .erase(let keyIDs):
+            let registry = try open()
+            return try change(keyIDs, .eraseKey, "erased", registry, registry.erase)
+        case .rollouts: return try rollouts(open())
+        case .audit(let filter): return try audit(filter, open())
+        case .note(let note): return try self.note(note, open())
+        case .quotas: return quotas()
+        // Without a key, a count is shown without the registry.
+        case .quota(let order): return try quota(order)
         }
     }
 
@@ -111,8 +124,7 @@ struct AdministrationJob: Sendable {
     ) throws -> AdministrationAnswer {
         let found = try withAccepted { try registry.find(keyID).map { [$0] } ?? [] }
         guard let record = found.first else {
-            return AdministrationProblem.answer(
-                404, "key_unknown", "no key has this id", author.requestID)
+            return problem(404, "key_unknown", "no key has this id")
         }
         let text = KeyLine.text(
             record, users: try registry.users(of: keyID), bitNames: site.settings.deviceBitNames)
@@ -194,22 +206,30 @@ struct AdministrationJob: Sendable {
     ) throws -> AdministrationAnswer {
         let outcomes = try body(keyIDs)
         let event = event(action, keyIDs, outcomes)
-        do {
-            try access.markRevoked(keyIDs, site.settings)
-        } catch {
-            var answer = AdministrationProblem.answer(
-                503, "counters_unavailable",
-                "the registry has the change, and gateways follow it, but the counter store did "
-                    + "not take it: send the request again", author.requestID)
+        func failed(_ code: String, _ text: String, _ error: any Error) -> AdministrationAnswer {
+            var answer = problem(
+                503, code,
+                "the registry has the change, and gateways follow it, but \(text): send the "
+                    + "request again")
             answer.event = event
             answer.failure = "\(error)"
             return answer
         }
+        do {
+            try access.markRevoked(keyIDs, site.settings)
+        } catch {
+            return failed("counters_unavailable", "the counter store did not take it", error)
+        }
         guard outcomes.contains(where: { $0 != .unknownKey }) else {
-            var answer = AdministrationProblem.answer(
-                404, "key_unknown", "no key has any of these ids", author.requestID)
+            var answer = problem(404, "key_unknown", "no key has any of these ids")
             answer.event = event
             return answer
+        }
+        let newer: [KeyID: NewerKey]
+        do throws(StoreError) {
+            newer = action == .revokeKey ? try registry.newerKeys(than: keyIDs) : [:]
+        } catch {
+            return failed("store_unavailable", "it failed when asked for newer keys", error)
         }
         var answer = json { writer in
             writer.beginArray("keys")
@@ -217,21 +237,33 @@ struct AdministrationJob: Sendable {
                 writer.beginObject()
                 writer.member("key_id", string: keyID.base64)
                 writer.member("outcome", string: outcome == .done ? done : outcome.word)
+                if let newer = newer[keyID] { SuccessionText.write(newer, to: &writer) }
                 writer.endObject()
             }
             writer.endArray()
-            writer.member("confirmed", bool: registry.unaskedServers.isEmpty)
-            guard !registry.unaskedServers.isEmpty else { return }
-            writer.beginArray("unasked")
-            for server in registry.unaskedServers {
-                writer.element(string: server.description)
-            }
-            writer.endArray()
+            writeConfirmation(by: registry, to: &writer)
         }
         // The change was made but may be lost, so it has to be sent again.
-        if !registry.unaskedServers.isEmpty { answer.status = 202 }
+        answer.status = changeStatus(by: registry)
         answer.event = event
         return answer
+    }
+
+    /// Writes whether what was written to the registry lasts, and otherwise the servers that did
+    /// not answer.
+    func writeConfirmation(
+        by registry: any RegistryAdministration, to writer: inout JSONWriter
+    ) {
+        writer.member("confirmed", bool: registry.unaskedServers.isEmpty)
+        guard !registry.unaskedServers.isEmpty else { return }
+        writer.beginArray("unasked")
+        for server in registry.unaskedServers { writer.element(string: server.description) }
+        writer.endArray()
+    }
+
+    /// 202 if what was written to the registry may be lost.
+    func changeStatus(by registry: any RegistryAdministration) -> UInt16 {
+        registry.unaskedServers.isEmpty ? 200 : 202
     }
 
     /// The most keys that an event names one by one; the audit log has all of them.
@@ -244,11 +276,20 @@ struct AdministrationJob: Sendable {
             "\(site.logName(of: $0)) \($1.word)"
         }
         if keyIDs.count > keys.count { keys.append("\(keyIDs.count - keys.count) more") }
-        return "\(author.name) from \(author.origin): \(action.rawValue): "
-            + keys.joined(separator: ", ") + "; request \(author.requestID)"
+        return event(action, keys.joined(separator: ", "))
     }
 
-    private func json(_ write: (inout JSONWriter) -> Void) -> AdministrationAnswer {
+    /// The event-log text about a change of the author's.
+    func event(_ action: AuditAction, _ text: String) -> String {
+        "\(author.name) from \(author.origin): \(action.rawValue): \(text); "
+            + "request \(author.requestID)"
+    }
+
+    func problem(_ status: UInt16, _ code: String, _ detail: String) -> AdministrationAnswer {
+        AdministrationProblem.answer(status, code, detail, author.requestID)
+    }
+
+    func json(_ write: (inout JSONWriter) -> Void) -> AdministrationAnswer {
         var writer = JSONWriter()
         writer.beginObject()
         write(&writer)

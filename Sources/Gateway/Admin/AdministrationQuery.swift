@@ -13,7 +13,7 @@ struct AdministrationFault: Error, Equatable {
 
 /// The query of a request. Each parameter may come once, and unknown ones are refused.
 struct AdministrationQuery {
-    private var values: [String: String] = [:]
+    private(set) var values: [String: String] = [:]
 
     /// `target` in origin-form.
     init(of target: Span<UInt8>, allowing names: [String]) throws(AdministrationFault) {

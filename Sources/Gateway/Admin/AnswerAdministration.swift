@@ -96,9 +96,7 @@ extension AdminDesk {
         } catch {
             return exchange.answer(administrationProblem(400, "bad_request", error.text))
         }
-        let job = AdministrationJob(
-            call: call, author: request.author, site: site, access: access,
-            floors: services.hub.floors)
+        let job = job(call, by: request.author, access)
         guard services.administer(job.run, for: exchange) else {
             var response = administrationProblem(
                 503, "gateway_busy", "the limit of concurrent requests is reached")
@@ -106,6 +104,15 @@ extension AdminDesk {
             return exchange.answer(response)
         }
         return .wait
+    }
+
+    func job(
+        _ call: AdministrationCall, by author: AuditAuthor, _ access: AdministrationAccess
+    ) -> AdministrationJob {
+        AdministrationJob(
+            call: call, author: author, site: site, access: access, floors: services.hub.floors,
+            charges: BlockingCharges(mailbox: services.mailbox),
+            wallMilliseconds: services.wallMilliseconds)
     }
 
     /// Another thread has carried out the call, or has failed to.
@@ -122,6 +129,12 @@ extension AdminDesk {
         func query(_ names: [String]) throws(AdministrationFault) -> AdministrationQuery {
             let target = headBytes.span.extracting(head.originTarget)
             return try AdministrationQuery(of: target, allowing: names)
+        }
+        func order(
+            _ action: QuotaOrder.Action, _ name: String
+        ) throws(AdministrationFault) -> AdministrationCall {
+            let selection = try query(AdministrationQuery.senderNames).quotaSelection()
+            return .quota(QuotaOrder(quota: name, action: action, selection: selection))
         }
         switch resource {
         case .keys:
@@ -142,17 +155,32 @@ extension AdminDesk {
             _ = try query([])
             return .rollouts
         case .audit: return .audit(try query(AdministrationQuery.auditNames).auditFilter())
+        case .quotas:
+            _ = try query([])
+            return .quotas
+        case .quota(let name): return try order(.show, name)
+        case .quotaReset(let name):
+            guard intake.state.body.byteCount == 0 else {
+                throw AdministrationFault("this request has no body")
+            }
+            return try order(.reset, name)
+        case .quotaGrant(let name):
+            return try order(.grant(try QuotaBody.amount(administeredJSON)), name)
+        }
+    }
+
+    /// The body; nil if it is not JSON.
+    private var administeredJSON: JSONValue? {
+        let limit = intake.bodyByteCountMax
+        return intake.state.body.withMemory { json in
+            try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
     }
 
     /// Parses `{"key_ids": [...]}`. Unknown members are refused, because one of them might be meant
     /// to leave keys out.
     private func administeredKeys() throws(AdministrationFault) -> [KeyID] {
-        let limit = intake.bodyByteCountMax
-        let value = intake.state.body.withMemory { json in
-            try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
-        }
-        guard let members = value?.objectValue, members.count == 1,
+        guard let members = administeredJSON?.objectValue, members.count == 1,
             let elements = members["key_ids"]?.arrayValue
         else { throw AdministrationFault("the body is not {\"key_ids\": [...]}") }
         guard (1...Self.administeredKeyCountMax).contains(elements.count) else {

@@ -127,10 +127,7 @@ extension AdminDesk {
             way: .api, name: "device_check.admin_secret_file", origin: exchange.peerText,
             requestID: exchange.requestIDText)
         services.note(
-            AdministrationJob(
-                call: .note(note), author: author, site: site, access: access,
-                floors: services.hub.floors
-            ).run)
+            job(.note(note), by: author, access).run)
     }
 
     /// The registry has kept the bits, after its commit, or has failed to.

@@ -1,3 +1,5 @@
+import Attestation
+
 extension MetricsPage {
     /// The counts of each worker that are not about a route: the count, its family and its help.
     static let workerCounters: [(WorkerMeter.Count, String, String)] = [
@@ -52,4 +54,10 @@ extension MetricsPage {
             "Accepted assertions that were the first of their key."
         ),
     ]
+}
+
+extension SuccessionOutcome {
+    static let counted = CountedDetail(
+        name: detailName, metric: "sallyport_successions_total", label: "outcome",
+        help: "Enrolments with a ticket of an earlier one, by its outcome.")
 }

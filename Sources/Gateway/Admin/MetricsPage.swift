@@ -32,6 +32,7 @@ enum MetricsPage {
         writeCertificates(site, &page)
         writeSignals(hub, site, &page)
         writeProofs(hub, site, &page)
+        QuotaMetrics.write(hub, site, &page)
         writeAndroid(hub, site, &page)
         writeApple(hub, &page)
         writeReceipts(hub, &page)
@@ -138,7 +139,7 @@ enum MetricsPage {
                 counts[detail, default: 0] &+= count
             }
         }
-        for detail in PlatformEntry.all.flatMap(\.countedDetails) {
+        for detail in PlatformEntry.all.flatMap(\.countedDetails) + [SuccessionOutcome.counted] {
             page.family(detail.metric, .counter, help: detail.help)
             let prefix = detail.name + "="
             for (name, count) in counts.sorted(by: { $0.key < $1.key })
@@ -201,6 +202,10 @@ enum MetricsPage {
                 "sallyport_registry_log_bytes", .gauge,
                 help: "The size of the registry's write-ahead log.")
             page.sample([], UInt64(log.byteCount))
+        }
+        if let quotas = hub.counters.quotas {
+            page.family("sallyport_quota_counts", .gauge, help: "Counts of quotas in memory.")
+            page.sample([], UInt64(quotas.countCount))
         }
         page.family(
             "sallyport_floor_keys", .gauge,

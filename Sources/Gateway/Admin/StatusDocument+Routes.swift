@@ -1,3 +1,4 @@
+import Administration
 import Attestation
 import Background
 import EventLoop
@@ -133,5 +134,28 @@ extension StatusDocument {
             writer.endObject()
         }
         writer.endArray()
+    }
+
+    func writeQuotas(_ writer: inout JSONWriter) {
+        writer.beginArray("quotas")
+        for figures in QuotaFigures.all(self) {
+            writer.beginObject()
+            QuotaLine.write(figures.quota, to: &writer)
+            Self.write(&writer) { figures.sinceStart($0) }
+            writer.beginObject("last_hour")
+            Self.write(&writer) { figures.lastHour($0) }
+            writer.endObject()
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
+    private static func write(
+        _ writer: inout JSONWriter, _ count: (StatusHistory.QuotaColumn) -> UInt64
+    ) {
+        writer.member("charged", unsigned: count(.charged))
+        writer.member("refused", unsigned: count(.exhausted))
+        writer.member("numbers_missing", unsigned: count(.missing))
+        writer.member("uncounted", unsigned: count(.unavailable))
     }
 }

@@ -51,6 +51,7 @@ struct StatusDocument {
         writeKeys(&writer)
         writeUpstreams(&writer)
         writeRollouts(&writer)
+        writeQuotas(&writer)
         writeCertificates(&writer)
         writeReceipts(&writer)
         writeEvents(&writer)

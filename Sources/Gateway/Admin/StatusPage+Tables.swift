@@ -1,3 +1,4 @@
+import Administration
 import Attestation
 import Background
 import Bytes
@@ -94,6 +95,19 @@ extension StatusPage {
                     "\(issuer.alone.reduce(0) { $0 &+ $1.hour })",
                     "\(issuer.alone.reduce(0) { $0 &+ $1.day })",
                 ]
+            })
+    }
+
+    static func quotas(_ document: StatusDocument) -> String {
+        let columns: [StatusHistory.QuotaColumn] = [
+            .charged, .exhausted, .missing, .unavailable,
+        ]
+        return table(
+            "Quotas in the last hour",
+            ["quota", "limit", "charged", "refused", "without the number", "not counted"],
+            QuotaFigures.all(document).map { figures in
+                [figures.quota.name, QuotaLine.summary(figures.quota)]
+                    + columns.map { "\(figures.lastHour($0))" }
             })
     }
 

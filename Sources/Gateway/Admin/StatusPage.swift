@@ -36,7 +36,8 @@ enum StatusPage {
         html += list(verdict)
         html += "</section>\n"
         html += routes(document) + versions(document) + failures(document) + lastHour(document)
-        html += refusals(document) + servers(document) + issuers(document) + state(document)
+        html += refusals(document) + servers(document) + issuers(document)
+        html += quotas(document) + state(document)
         html += """
             <footer class="dim"><a href="metrics">metrics</a> ·
             <a href="status.json">status.json</a> ·

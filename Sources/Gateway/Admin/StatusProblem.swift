@@ -50,6 +50,8 @@ struct StatusProblem {
         case storeUnavailable = "store_unavailable"
         case registryFailed = "registry_failed"
         case floorsUnkept = "floors_unkept"
+        case quotasUncounted = "quotas_uncounted"
+        case quotaNumbersMissing = "quota_numbers_missing"
         case registryLog = "registry_log"
         case gatewayBusy = "gateway_busy"
         case checkRefused = "check_refused"

@@ -190,7 +190,7 @@ extension StatusInspection {
 
     /// True if `part` is more than `percent` percent of `whole`, and `whole` is large enough to
     /// tell.
-    private static func isMuch(_ part: UInt64, of whole: UInt64, percent: UInt64) -> Bool {
+    static func isMuch(_ part: UInt64, of whole: UInt64, percent: UInt64) -> Bool {
         whole >= requestCountMin && part * 100 > whole * percent
     }
 

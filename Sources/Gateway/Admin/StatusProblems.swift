@@ -22,7 +22,7 @@ struct StatusInspection {
             + upstreams
             + failures
             + upstreamFailures + serverErrors + rollouts + questions + clientFailures + floors
-            + proofs + receipts
+            + quotas + proofs + receipts
             + exports + resources + trust + exceptions
     }
 

@@ -31,6 +31,8 @@ enum StatusSampler {
         let seconds = WallClock.now().seconds
         let failures = hub.clientFailures.counts
         let uses = ForeignUse.counts(hub)
+        let names = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.quotas.names) }
+        let quotas = names.map { ($0, QuotaFigures.counters(of: $0, hub)) }
         hub.history.withLock { history in
             let minute = history.minute
             history.gateway.take(StatusHistory.whole, gateway, at: minute)
@@ -53,6 +55,7 @@ enum StatusSampler {
             for (name, count) in failures.versions {
                 history.failureVersions.take(name, [count], at: minute)
             }
+            for (name, counters) in quotas { history.quotas.take(name, counters, at: minute) }
             for (use, count) in uses { history.foreignUses.take(use, [count], at: minute) }
             history.advance(to: now)
         }

@@ -30,6 +30,8 @@ struct CapturedRefusal: Sendable {
     var publicKey: [UInt8]?
     var appID: String?
     var environment: String?
+    /// The installation of the key that the request claims.
+    var installation: String?
 
     /// The body of `POST /attest/verify`: key id, attestation and challenge.
     var requestBody: [UInt8]?
@@ -64,6 +66,7 @@ struct CapturedRefusal: Sendable {
         if let route { writer.member("route", string: route) }
         if let appID { writer.member("app", string: appID) }
         if let environment { writer.member("environment", string: environment) }
+        if let installation { writer.member("installation", string: installation) }
         for (name, bytes) in [
             ("method", method), ("target", target), ("assertion", assertion),
             ("client_data", clientData), ("key_id", keyID),

@@ -321,6 +321,7 @@ public final class Gateway {
         floorKeeper.announce()
         let revocationWatch = RevocationWatch(hub.registry.hearing, log: hub.logs)
         let logWatch = RegistryLogWatch(hub.registry.writeAheadLog, log: hub.logs)
+        let quotaWatch = QuotaWatch(hub.counters.quotas, log: hub.logs)
         let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)
             hub.logs.tellLeftOut(at: control.loop.now)
@@ -330,6 +331,7 @@ public final class Gateway {
             floorKeeper.tend(now: control.monotonicMilliseconds)
             revocationWatch.look(at: control.loop.now)
             logWatch.look(at: control.loop.now)
+            quotaWatch.look(at: control.loop.now)
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)
             supervision?.reportReadiness(site: site)

@@ -54,9 +54,10 @@ extension EnvoyCall: ResponseSink {
     }
 
     private static func isOurs(_ name: [UInt8]) -> Bool {
-        name.count >= ourPrefix.count
-            && ASCII.equalsIgnoringCase(
-                name.span.extracting(first: ourPrefix.count), lowercase: ourPrefix)
+        Accountant.isField(name)
+            || name.count >= ourPrefix.count
+                && ASCII.equalsIgnoringCase(
+                    name.span.extracting(first: ourPrefix.count), lowercase: ourPrefix)
     }
 
     private static let ourPrefix = Array("x-app-attest-".utf8)

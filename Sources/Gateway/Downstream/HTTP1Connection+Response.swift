@@ -71,8 +71,7 @@ extension HTTP1Connection: ResponseSink {
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         guard exchange.intake.head.version == .http11, state == .exchanging else { return }
         output.append(statusLine: head.status, reason: bytes.extracting(head.reason))
-        appendFields(
-            head, bytes: bytes, hasTrailers: false, of: exchange)
+        appendFields(head, bytes: bytes, hasTrailers: false, of: exchange)
         output.append("\r\n")
     }
 
@@ -93,6 +92,7 @@ extension HTTP1Connection: ResponseSink {
         if let edits { exchange.rewriter.append(edits, to: &output) }
         output.append(
             attestation: exchange.recorder.personalFields(in: head, bytes: bytes), of: exchange)
+        for field in exchange.accountant.fields { output.append(field: field.name, field.value) }
         switch head.framing {
         case .none:
             responseFraming = .length

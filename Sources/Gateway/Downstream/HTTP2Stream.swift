@@ -251,6 +251,9 @@ extension HTTP2Stream: ResponseSink {
         if exchange.recorder.tellsRequestID() { appendRequestID(exchange) }
         append(edits, exchange)
         appendAttestation(exchange, exchange.recorder.personalFields(in: head, bytes: bytes))
+        for field in exchange.accountant.fields {
+            session.fields.append(field.name, field.value.span)
+        }
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
         if let length = head.contentLength, head.status != 204 {
             session.fields.append("content-length", decimal: length)

@@ -36,17 +36,18 @@ extension EndpointDesk {
     /// The routes that the body asks for, `{"routes": [...]}`; all that take tokens where there is
     /// no body.
     private func requestedAudience() throws(Refusal) -> [String] {
-        guard intake.state.body.byteCount > 0 else { return site.tokenRoutes }
+        guard intake.state.body.byteCount > 0 else { return site.tokenRoutes.names }
         let limit = intake.bodyByteCountMax
         let names = intake.state.body.withMemory { json in
             Self.routeNames(json, byteCountMax: limit)
         }
-        guard let names, !names.isEmpty, names.count <= site.tokenRoutes.count else {
+        guard let names, !names.isEmpty, names.count <= site.tokenRoutes.names.count else {
             throw Refusal(
                 .badRequest, .tokenRoutes,
                 explanation: "The body is neither empty nor {\"routes\": [names]}.")
         }
-        guard names.allSatisfy(site.tokenRoutes.contains), Set(names).count == names.count else {
+        guard names.allSatisfy(site.tokenRoutes.names.contains), Set(names).count == names.count
+        else {
             throw Refusal(
                 .badRequest, .tokenRoutes,
                 explanation: "The body names a route that accepts no session tokens, or one twice.")
@@ -62,7 +63,7 @@ extension EndpointDesk {
     func narrowAudience() throws(Refusal) {
         guard let app = prover.known.app else { return }
         let all = state.tokenAudience
-        state.tokenAudience.removeAll { site.tokenRouteApps[$0]?.contains(app.id) == false }
+        state.tokenAudience.removeAll { site.tokenRoutes.apps[$0]?.contains(app.id) == false }
         guard !state.tokenAudience.isEmpty,
             state.tokenAudience == all || intake.state.body.byteCount == 0
         else {
@@ -94,6 +95,7 @@ extension EndpointDesk {
             expiresAt: now + life, audience: state.tokenAudience)
         session.platform = app.platform
         session.securityLevel = key.securityLevel
+        session.installation = key.succession?.installation
         session.bundleVersion = judge.bundleVersion
         session.validationCategory = judge.validationCategory
         session.binding = prover.boundValueHash()

@@ -28,7 +28,9 @@ extension EndpointDesk {
             enrolment.record.deviceBits = reading.bits
             state.enrolment = enrolment
         }
-        try services.enrol(exchange, enrolment.record, challenge: enrolment.challenge)
+        try services.enrol(
+            exchange, enrolment.record, challenge: enrolment.challenge,
+            succeeding: enrolment.ticket.claim)
         return .wait
     }
 
@@ -55,9 +57,12 @@ extension EndpointDesk {
             record.receiptState = ReceiptState(
                 receipt.dates, dueAt: site.receiptSchedule.dueAt(receipt.dates, of: verified.keyID))
         }
+        let ticket = broughtTicket(body.ticket, for: record)
+        if let claim = ticket.claim { try judge.judgeSuccession(claim) }
         return PendingEnrolment(
             record: record, challenge: challenge.id,
-            attestationCertificate: verified.attestationCertificate, details: verified.details)
+            attestationCertificate: verified.attestationCertificate, details: verified.details,
+            ticket: ticket)
     }
 
     /// What the body says, decoded.
@@ -66,9 +71,12 @@ extension EndpointDesk {
         let keyID: KeyID
         let challenge: [UInt8]
         let evidence: EnrolmentEvidence
+        /// The member `installation`; nil if there is none.
+        let ticket: [UInt8]?
     }
 
-    /// Reads `key_id`, `challenge` and `platform`, and what the platform has beside them.
+    /// Reads `key_id`, `challenge`, `platform` and `installation`, and what the platform has beside
+    /// them.
     private func enrolmentBody() throws(Refusal) -> EnrolmentBody {
         let limit = intake.bodyByteCountMax
         let platforms = site.platforms
@@ -102,6 +110,10 @@ extension EndpointDesk {
         guard let platform = platforms[name] else {
             return refusal(.members, "platform names none that is known here.")
         }
+        let ticket = members.string("installation")
+        guard ticket != nil || !members.has("installation") else {
+            return refusal(.members, "installation must be a string.")
+        }
         let evidence: EnrolmentEvidence
         do throws(EnrolmentFormFailure) {
             evidence = try platform.evidence(in: members)
@@ -116,7 +128,8 @@ extension EndpointDesk {
         }
         return .success(
             EnrolmentBody(
-                platform: platform, keyID: keyID, challenge: challenge, evidence: evidence))
+                platform: platform, keyID: keyID, challenge: challenge, evidence: evidence,
+                ticket: ticket))
     }
 
     /// The challenge, the bytes that the app used for it, and the other bytes that it may have
@@ -170,18 +183,15 @@ extension EndpointDesk {
         guard let enrolment else { return }
         services.meter.resumed(exchange.phase)
         switch result {
-        case .success(.enrolled), .success(.alreadyEnrolled):
-            if case .success(.enrolled) = result {
-                judge.count(enrolment)
-            }
-            services.keyCache.invalidate([enrolment.keyID])
-            for detail in enrolment.details {
-                guard case .word(let word) = detail.value else { continue }
-                services.meter.enrolmentDetails.add("\(detail.name)=\(word)")
-            }
-            _ = exchange.answer(attested(enrolment))
-            exchange.phase = .recordAccess
-            exchange.advance()
+        case .success(.enrolled):
+            judge.count(enrolment)
+            finish(nil)
+        case .success(.succeeded(let installation)):
+            judge.count(enrolment)
+            finish(installation)
+        case .success(.alreadyEnrolled): finish(nil)
+        case .success(.alreadySucceeded(let installation)): finish(installation)
+        case .success(.installationRevoked): exchange.refuse(Refusal(.installationRevoked))
         case .success(.revoked): exchange.refuse(Refusal(.keyRevoked))
         case .success(.erased): exchange.refuse(Refusal(.attestationInvalid, .erased))
         case .success(.challengeSpent): exchange.refuse(Refusal(.challengeExpired, .spent))
@@ -191,12 +201,39 @@ extension EndpointDesk {
         }
     }
 
-    private func attested(_ enrolment: PendingEnrolment) -> LocalResponse {
+    /// Answers that the key is enrolled. `inherited`: the installation that it belongs to, if that
+    /// has had another key.
+    private func finish(_ inherited: InstallationID?) {
+        let outcome = succession(inherited)
+        if let outcome {
+            state.enrolment?.details.append(
+                EnrolmentDetail(name: SuccessionOutcome.detailName, value: .word(outcome.rawValue)))
+        }
+        guard let enrolment else { return }
+        services.keyCache.invalidate([enrolment.keyID])
+        for detail in enrolment.details {
+            guard case .word(let word) = detail.value else { continue }
+            services.meter.enrolmentDetails.add("\(detail.name)=\(word)")
+        }
+        let ticket = SuccessionTicket(
+            keyID: enrolment.keyID,
+            installation: inherited ?? InstallationID(firstKey: enrolment.keyID))
+        _ = exchange.answer(attested(enrolment, ticket, outcome))
+        exchange.phase = .recordAccess
+        exchange.advance()
+    }
+
+    private func attested(
+        _ enrolment: PendingEnrolment, _ ticket: SuccessionTicket, _ outcome: SuccessionOutcome?
+    ) -> LocalResponse {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("status", constant: "attested")
         writer.member("key_id", string: enrolment.keyID.base64)
         writer.member("environment", string: enrolment.record.environment.rawValue)
+        let holder = TicketHolder(of: enrolment.record)
+        writer.member("installation", string: site.tickets.text(of: ticket, for: holder))
+        outcome?.write(to: &writer)
         writer.endObject()
         var response = LocalResponse(
             status: 200, contentType: "application/json", body: writer.finish().readable.array)

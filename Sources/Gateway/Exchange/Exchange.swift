@@ -35,6 +35,8 @@ final class Exchange {
     /// The sink for the answer; held until the record is written.
     var downstream: (any ResponseSink)?
     var progress = AnswerProgress()
+    /// The charges to the route's quotas; nil for most requests, whose route has none.
+    var quotaUse: QuotaUse?
     /// The deadline of the whole request; created for the first request that has one.
     var requestDeadline: Deadline?
 
@@ -101,6 +103,7 @@ final class Exchange {
         awaited = .nothing
         downstream = nil
         progress = AnswerProgress()
+        if quotaUse != nil { quotaUse = nil }
         requestDeadline?.clear()
         intakeState.reset(keepingAtMost: Self.keptByteCountMax)
         checkCallState.reset(keepingAtMost: Self.keptByteCountMax)
@@ -146,6 +149,7 @@ final class Exchange {
         case .answerLocally: try endpoints.answerLocally()
         case .verifyAssertion: try prover.verifyAssertion()
         case .advanceCounter: try assertions.advanceCounter()
+        case .takeQuota: try accountant.takeQuota()
         case .rewriteHeaders: try rewriter.rewriteHeaders()
         case .leaseUpstream: try forwarder.leaseUpstream()
         case .relayResponse: try forwarder.relayResponse()
@@ -192,7 +196,8 @@ final class Exchange {
         } else {
             progress.isStarted = true
             progress.status = refusal.reason.status
-            let problem = checkCall.told(Problem.response(to: self, refusal))
+            let problem = checkCall.told(
+                accountant.tellQuotas(in: Problem.response(to: self, refusal)))
             progress.byteCount = checkCall.isAnswerBodiless ? 0 : problem.body.count
             downstream?.respond(problem)
         }
@@ -216,7 +221,7 @@ final class Exchange {
         judge.answer()
         progress.isStarted = true
         progress.status = response.status
-        let response = checkCall.told(response)
+        let response = checkCall.told(accountant.tellQuotas(in: response))
         progress.byteCount = checkCall.isAnswerBodiless ? 0 : response.body.count
         downstream?.respond(response)
         return .answered

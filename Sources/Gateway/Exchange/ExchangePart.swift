@@ -33,6 +33,7 @@ extension ExchangePart {
     @inline(__always) var assertions: AssertionProver { exchange.assertions }
     @inline(__always) var endpoints: EndpointDesk { exchange.endpoints }
     @inline(__always) var adminDesk: AdminDesk { exchange.adminDesk }
+    @inline(__always) var accountant: Accountant { exchange.accountant }
     @inline(__always) var rewriter: HeadRewriter { exchange.rewriter }
     @inline(__always) var forwarder: Forwarder { exchange.forwarder }
     @inline(__always) var recorder: Recorder { exchange.recorder }
@@ -47,6 +48,7 @@ extension Exchange {
     @inline(__always) var assertions: AssertionProver { AssertionProver(exchange: self) }
     @inline(__always) var endpoints: EndpointDesk { EndpointDesk(exchange: self) }
     @inline(__always) var adminDesk: AdminDesk { AdminDesk(exchange: self) }
+    @inline(__always) var accountant: Accountant { Accountant(exchange: self) }
     @inline(__always) var rewriter: HeadRewriter { HeadRewriter(exchange: self) }
     @inline(__always) var forwarder: Forwarder { Forwarder(exchange: self) }
     @inline(__always) var recorder: Recorder { Recorder(exchange: self) }

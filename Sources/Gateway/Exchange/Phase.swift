@@ -8,6 +8,7 @@ public enum Phase: UInt8, CaseIterable, Sendable {
     case answerLocally
     case verifyAssertion
     case advanceCounter
+    case takeQuota
     case rewriteHeaders
     case leaseUpstream
     case relayResponse
@@ -23,6 +24,7 @@ public enum Phase: UInt8, CaseIterable, Sendable {
         case .answerLocally: "answer_locally"
         case .verifyAssertion: "verify_assertion"
         case .advanceCounter: "advance_counter"
+        case .takeQuota: "take_quota"
         case .rewriteHeaders: "rewrite_headers"
         case .leaseUpstream: "lease_upstream"
         case .relayResponse: "relay_response"

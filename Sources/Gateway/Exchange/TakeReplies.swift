@@ -9,7 +9,9 @@ extension Exchange: WaitingRequest {
         prover.keyWasLookedUp(result, asOf: newsNumber)
     }
 
-    func userWasLookedUp() { judge.userWasLookedUp() }
+    func userWasLookedUp() {
+        phase == .takeQuota ? accountant.userWasLookedUp() : judge.userWasLookedUp()
+    }
 
     func enrolmentEnded(_ result: Result<EnrolmentOutcome, StoreError>) {
         endpoints.enrolmentEnded(result)
@@ -28,6 +30,8 @@ extension Exchange: WaitingRequest {
     func counterWasAdvancedDurably(_ outcome: Result<DurableOutcome, StoreError>) {
         assertions.counterWasAdvancedDurably(outcome)
     }
+
+    func quotaWasCharged(_ verdict: QuotaVerdict) { accountant.quotaWasCharged(verdict) }
 
     func tokenWasLookedUp(isSpent: Bool) { prover.tokenWasLookedUp(isSpent: isSpent) }
 

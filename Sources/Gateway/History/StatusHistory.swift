@@ -63,6 +63,15 @@ struct StatusHistory: Sendable {
         case failures
     }
 
+    /// The counts of a quota.
+    enum QuotaColumn: Int, CaseIterable {
+        case charged
+        case exhausted
+        case missing
+        case numbered
+        case unavailable
+    }
+
     /// A version of an app, with the names that metrics use.
     struct Version: Hashable, Sendable {
         let app: String
@@ -101,6 +110,8 @@ struct StatusHistory: Sendable {
         columnCount: 1, countMax: failureVersionCountMax)
     /// Requests that passed by tokens of other issuers.
     var foreignUses = HistoryTable<ForeignUse>(columnCount: 1, countMax: foreignUseCountMax)
+    var quotas = HistoryTable<String>(
+        columnCount: QuotaColumn.allCases.count, countMax: quotaCountMax)
 
     init(startedAt: MonotonicInstant) { self.startedAt = startedAt }
 
@@ -117,6 +128,7 @@ struct StatusHistory: Sendable {
         failureCauses.advance(from: minute, to: next)
         failureVersions.advance(from: minute, to: next)
         foreignUses.advance(from: minute, to: next)
+        quotas.advance(from: minute, to: next)
         minute = next
     }
 
@@ -134,14 +146,14 @@ struct StatusHistory: Sendable {
         gateway.byteCount + routes.byteCount + versions.byteCount + platforms.byteCount
             + upstreams.byteCount + stores.byteCount + failureCauses.byteCount
             + failureVersions.byteCount
-            + foreignUses.byteCount
+            + foreignUses.byteCount + quotas.byteCount
     }
 
     /// The number of names that found no room.
     var leftOutCount: Int {
         routes.leftOut.count + versions.leftOut.count + upstreams.leftOut.count
             + failureCauses.leftOut.count + failureVersions.leftOut.count
-            + foreignUses.leftOut.count
+            + foreignUses.leftOut.count + quotas.leftOut.count
     }
 
     /// The only name in ``gateway``.
@@ -169,6 +181,8 @@ struct StatusHistory: Sendable {
     /// The most combinations of routes, issuers and subjects that are told apart, of some 600 bytes
     /// each.
     static let foreignUseCountMax = 256
+    /// The most quotas, of some 3 KB each.
+    static let quotaCountMax = 64
     /// The most bytes of all rings together.
     static let byteCountMax = 6 * 1024 * 1024
 }

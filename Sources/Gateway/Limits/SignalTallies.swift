@@ -13,6 +13,7 @@ enum SignalSubject: Hashable, Sendable {
     case deviceBit(Int)
     /// The attestation certificate whose public key has this digest.
     case certificate(Bytes32)
+    case installation(InstallationID)
 
     /// True if the subject is a key.
     var isKey: Bool { if case .key = self { true } else { false } }
@@ -24,6 +25,7 @@ enum SignalSubject: Hashable, Sendable {
         case .key(let keyID): keyID.digest.array
         case .deviceBit(let index): [UInt8(index)]
         case .certificate(let keyDigest): keyDigest.array
+        case .installation(let installation): installation.value.array
         }
     }
 }
@@ -45,12 +47,10 @@ enum SignalEvent: Sendable {
     /// The event in the form that gateways send each other.
     var shared: SharedTally.Change {
         switch self {
-        case .once: return .event
-        case .look: return .look
-        case .distinct(let hash):
-            let register = DistinctSketch.register(of: hash)
-            return .register(index: register.index, rank: register.rank)
-        case .counter(let counter): return .counter(counter)
+        case .once: .event
+        case .look: .look
+        case .distinct(let hash): .distinct(hash)
+        case .counter(let counter): .counter(counter)
         }
     }
 }
@@ -145,9 +145,9 @@ final class SignalTallies: Sendable {
         window: UInt64, now: UInt64
     ) -> (before: Int, after: Int) {
         switch counts {
-        case .registers(let current, let previous):
-            guard let current = DistinctSketch(registers: current),
-                let previous = DistinctSketch(registers: previous)
+        case .sketches(let current, let previous):
+            guard let current = DistinctSketch(bytes: current),
+                let previous = DistinctSketch(bytes: previous)
             else { return (0, 0) }
             return update(sketches[signal.rawValue], subject, window, now) {
                 $0.merge(current, previous, half: half, now: now)

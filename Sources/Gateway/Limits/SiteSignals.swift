@@ -77,6 +77,7 @@ final class SiteSignals: Sendable {
     let keyNetworks: Rule?
     let counterGaps: Rule?
     let certificateKeys: Rule?
+    let installationSuccessions: Rule?
     /// The part of a request that tells the users of one key apart.
     let keyUserMark: KeyUserMark
     /// The header that names the user.
@@ -100,6 +101,8 @@ final class SiteSignals: Sendable {
         keyNetworks = Rule(.keyNetworks, signals.keyNetworks, limits)
         counterGaps = Rule(.counterGaps, signals.counterGaps, limits)
         certificateKeys = Rule(.certificateKeys, signals.certificateKeys, limits)
+        installationSuccessions = Rule(
+            .installationSuccessions, signals.installationSuccessions, limits)
         keyUserMark = KeyUserMark(signals.keyUsers)
         userHeader = signals.user.map { FieldNameSet(exact: [$0.header], prefixes: []) }
         userSource = signals.user?.source ?? .response
@@ -128,6 +131,7 @@ final class SiteSignals: Sendable {
         case .keyNetworks: keyNetworks
         case .counterGaps: counterGaps
         case .certificateKeys: certificateKeys
+        case .installationSuccessions: installationSuccessions
         }
     }
 }

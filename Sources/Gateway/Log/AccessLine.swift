@@ -44,6 +44,7 @@ struct AccessLine: ~Copyable {
             writer.member("cipher", string: session.cipherName)
         }
         writeUpstream(exchange)
+        if let use = exchange.quotaUse, !use.charged.isEmpty { write(use) }
         let sample = exchange.site.settings.log.samplePercent
         if sample < 100, exchange.recorder.isSampled { writer.member("sample", int: Int64(sample)) }
         writer.endObject()
@@ -163,6 +164,15 @@ struct AccessLine: ~Copyable {
         } else if let trace = request.traceID {
             writer.member("trace_id", bytes: bytes.extracting(trace))
         }
+    }
+
+    /// Writes what the request was charged.
+    private mutating func write(_ use: QuotaUse) {
+        writer.beginObject("quotas")
+        for (quota, charge) in use.charged {
+            writer.member(named: quota.name, value: .integer(Int64(charge)))
+        }
+        writer.endObject()
     }
 
     private mutating func writeUpstream(_ exchange: Exchange) {

@@ -107,6 +107,10 @@ struct PlainAccessLine: ~Copyable {
         if let version = exchange.prover.known.key?.bundleVersion { append("app_version", version) }
         append("ms", "\(Double(nanoseconds / 1000) / 1000)")
         if let address = exchange.forwarder.attempts.address { append("upstream", address) }
+        if let use = exchange.quotaUse, !use.charged.isEmpty {
+            let charges = use.charged.map { "\($0.quota.name):\($0.charge)" }
+            append("quotas", charges.joined(separator: ","))
+        }
         buffer.append(" id=")
         exchange.rewriter.appendRequestID(to: &buffer)
     }

@@ -6,13 +6,14 @@ enum StoreOperation: Int, CaseIterable {
     case enrol
     case keepBits
     case advance
+    case charge
     case findToken
     case spendToken
 
     var store: String {
         switch self {
         case .find, .findUser, .advanceDurably, .enrol, .keepBits: "registry"
-        case .advance, .findToken, .spendToken: "counters"
+        case .advance, .charge, .findToken, .spendToken: "counters"
         }
     }
 
@@ -21,6 +22,7 @@ enum StoreOperation: Int, CaseIterable {
         case .find: "find_key"
         case .findUser: "find_user"
         case .advanceDurably, .advance: "advance_counter"
+        case .charge: "charge_quota"
         case .enrol: "enrol"
         case .keepBits: "keep_device_bits"
         case .findToken: "find_token"

@@ -137,6 +137,8 @@ final class WorkerMeter: @unchecked Sendable {
     private let batches = CountBlock(count: P256BatchVerifier.laneCount + 1)
     /// The results of requests with tokens of other issuers.
     let foreign = ForeignMeter()
+    /// The charges to quotas, and requests that could not be charged.
+    let quotas = QuotaMeter()
     private let waits = CountBlock(count: Phase.allCases.count)
     /// One count for each kind of failure, then the time-outs.
     private let handshakeFailures = CountBlock(count: TLSFailure.Kind.allCases.count + 1)

@@ -102,6 +102,9 @@ final class WorkerSpans {
         writer.attribute("sallyport.decision", constant: outcome.decision.name)
         writer.attribute("sallyport.reason", constant: outcome.reason.code)
         if let cause = outcome.cause { writer.attribute("sallyport.detail", string: cause.text) }
+        for (quota, charge) in exchange.quotaUse?.charged ?? [] {
+            writer.attribute(named: "sallyport.quota.\(quota.name)", number: UInt64(charge))
+        }
         appendText("sallyport.request_id") { exchange.rewriter.appendRequestID(to: &$0) }
         writer.end()
     }

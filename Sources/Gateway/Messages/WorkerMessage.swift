@@ -11,6 +11,8 @@ enum WorkerMessage: Sendable {
     /// A user was looked up, for the request with that number, if any.
     case userLookedUp(UInt64?, KeyID, Result<UserKeys?, StoreError>)
     case userNoted(KeySighting, Result<UserKeys?, StoreError>)
+    /// The registry's reply about a key whose successor has signed.
+    case keyRetired(KeyRetirement, Result<Bool, StoreError>)
     case keysChanged(RegistryChange)
     /// The registry has these floors now.
     case floorsRaised(FloorTable.News)
@@ -18,6 +20,8 @@ enum WorkerMessage: Sendable {
     case deviceReplied(UInt64, DeviceReply)
     /// The registry's reply about keeping the bits of a key's device.
     case bitsKept(UInt64, Result<Bool, StoreError>)
+    /// A charge of another thread, which the mailbox is told the verdict on.
+    case charge(QuotaCharge, Mailbox<QuotaVerdict>)
     /// The first listeners, sent once every worker is there.
     case listen([BoundListener])
     case reload(WorkerUpdate)

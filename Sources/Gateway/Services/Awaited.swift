@@ -19,6 +19,8 @@ enum Awaited {
     case counter
     /// The counter store's current incarnation.
     case incarnation
+    /// The counter store's verdict on a charge to a quota.
+    case quota
     case tokenLookup
     case tokenSpending
     /// Apple's verdict on a DeviceCheck token.
@@ -31,7 +33,7 @@ enum Awaited {
         switch self {
         case .durableCounter, .enrolment, .keptBits: true
         case .nothing, .key, .newerFloor, .inquiredKey, .signature, .user, .counter, .incarnation,
-            .tokenLookup, .tokenSpending, .device, .administration:
+            .quota, .tokenLookup, .tokenSpending, .device, .administration:
             false
         }
     }
@@ -51,6 +53,7 @@ enum Awaited {
         case .enrolment: .enrol
         case .keptBits: .keepBits
         case .counter: .advance
+        case .quota: .charge
         case .tokenLookup: .findToken
         case .tokenSpending: .spendToken
         }

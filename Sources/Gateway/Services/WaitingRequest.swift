@@ -23,6 +23,7 @@ protocol WaitingRequest: AnyObject {
     func incarnationWasLookedUp()
     func counterWasAdvanced(_ verdict: CounterVerdict)
     func counterWasAdvancedDurably(_ outcome: Result<DurableOutcome, StoreError>)
+    func quotaWasCharged(_ verdict: QuotaVerdict)
     func tokenWasLookedUp(isSpent: Bool)
     func tokenWasSpent(_ verdict: CounterVerdict)
 

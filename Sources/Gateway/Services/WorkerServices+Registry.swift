@@ -85,13 +85,14 @@ extension WorkerServices {
         }
     }
 
-    func enrol(_ request: any WaitingRequest, _ record: KeyRecord, challenge: Bytes16)
-        throws(Refusal)
-    {
+    func enrol(
+        _ request: any WaitingRequest, _ record: KeyRecord, challenge: Bytes16,
+        succeeding claim: SuccessionClaim?
+    ) throws(Refusal) {
         try waitForRegistry(request, for: .enrolment)
         let number = request.number
         let mailbox = mailbox
-        registry.enrol(record, challenge: challenge) { [hub] result in
+        registry.enrol(record, challenge: challenge, succeeding: claim) { [hub] result in
             // Here, since the client may not wait for the answer any more. The key is in the
             // registry.
             if case .success = result { hub.unknownKeys.forget(.keys([record.keyID])) }

@@ -40,7 +40,7 @@ final class WorkerServices {
     let waiting: WaitingRequests
     /// The time at which the registry has last answered a look-up.
     var registryAnsweredAt = MonotonicInstant(nanoseconds: 0)
-    private(set) var changes = KeyChanges()
+    var changes = KeyChanges()
 
     /// Used only on the admin thread.
     let desk: AdministrationDesk

@@ -143,6 +143,8 @@ final class IdentityIssuer: Sendable {
             writer.beginObject("cnf")
             writer.member("kid", string: name)
             writer.endObject()
+            // The id contains half of a key's, so no pseudonym stands beside it.
+            writer.member("installation", string: facts.installation.description)
         case .pseudonym: writer.member("sub", string: "\(pseudonyms.pseudonym(of: facts.keyID))")
         }
         writer.member("app", string: facts.appID)

@@ -13,6 +13,7 @@ final class RouteHandling: Sendable {
     let requestEdits: FieldEdits?
     let responseEdits: FieldEdits?
     let bodyRules: BodyRules?
+    let quotas: RouteQuotas?
     /// True if bodies are sent on as they come.
     let streamsBody: Bool
     let onClientClose: ClientCloseAction
@@ -37,6 +38,7 @@ final class RouteHandling: Sendable {
             route.requestHeaders, withholding: route.requestHeaders.withheldNames)
         responseEdits = FieldEdits(route.responseHeaders, withholding: [])
         bodyRules = BodyRules(route)
+        quotas = RouteQuotas(route, settings)
         streamsBody = route.streamsBody
         onClientClose = route.onClientClose
         let overrides = route.overrides
@@ -47,7 +49,8 @@ final class RouteHandling: Sendable {
         readNanoseconds = overrides.readTimeout?.wholeNanoseconds
         let isPlain =
             answer == nil && rewrite == nil && upstreamHost == nil && requestEdits == nil
-            && responseEdits == nil && bodyRules == nil && !streamsBody && onClientClose == .finish
+            && responseEdits == nil && bodyRules == nil && quotas == nil && !streamsBody
+            && onClientClose == .finish
             && overrides == RouteOverrides()
         if isPlain { return nil }
     }

@@ -37,13 +37,11 @@ public final class Site: Sendable {
     let receiptSchedule: ReceiptSchedule
     let fieldNames: SiteFieldNames
     let tokens: SessionTokenSealer
+    let tickets: SuccessionTicketSealer
     let developerTokens: DeveloperTokenSealer
     /// Makes the names of keys in the log.
     let pseudonyms: Pseudonyms
-    /// The names of the routes that accept session tokens.
-    let tokenRoutes: [String]
-    /// The apps of each token route that accepts only some, by the route's name.
-    let tokenRouteApps: [String: Set<String>]
+    let tokenRoutes: TokenRoutes
     let headLimits: HeadLimits
     let responseHeadLimits: HeadLimits
     private let challengeLives: ChallengeLives
@@ -69,6 +67,7 @@ public final class Site: Sendable {
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
             let tokens = SessionTokenSealer(keys: challengeKeys),
+            let tickets = SuccessionTicketSealer(keys: challengeKeys),
             let developerTokens = DeveloperTokenSealer(keys: challengeKeys)
         else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
@@ -81,6 +80,7 @@ public final class Site: Sendable {
         tracing = SiteTracing(settings)
         self.sealer = sealer
         self.tokens = tokens
+        self.tickets = tickets
         self.developerTokens = developerTokens
         self.pseudonyms = pseudonyms
         self.generation = generation
@@ -108,11 +108,7 @@ public final class Site: Sendable {
         receipts = try PlatformEntry.receiptVerifier(settings.trust)
         receiptSchedule = ReceiptSchedule(settings.receipts)
         fieldNames = SiteFieldNames(settings)
-        tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
-        tokenRouteApps = Dictionary(
-            settings.routes.compactMap { route in
-                route.attest.apps.only.map { (route.name, $0) }
-            }, uniquingKeysWith: { $0.intersection($1) })
+        tokenRoutes = TokenRoutes(settings.routes)
         headLimits = Self.headLimits(settings.limits)
         responseHeadLimits = Self.responseHeadLimits(settings.limits)
         challengeLives = ChallengeLives(settings.challenge)

@@ -5,6 +5,8 @@ protocol RequestSink: AnyObject {
     var protocolVersion: StaticString { get }
     /// Sends a request; the answer comes by its `upstream…` calls.
     func send(_ request: any UpstreamRequest)
+    /// True if a byte of the request may have reached the server.
+    var hasSent: Bool { get }
     /// More of a body that is not in memory has come, or the body has ended.
     func bodyCame()
     /// The client is ready for more.

@@ -169,6 +169,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
             failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
     }
 
+    var hasSent: Bool { sentCount > 0 }
+
     /// The client does not wait for the answer any more.
     func abandon() {
         request = nil

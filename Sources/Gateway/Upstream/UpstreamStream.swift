@@ -311,6 +311,8 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
             failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
     }
 
+    var hasSent: Bool { id.map { !session.isUnsent($0) } ?? false }
+
     func abandon() { leave() }
 
     /// There was no place after all: the request looks for another one, and this does not count as

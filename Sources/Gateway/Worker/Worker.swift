@@ -69,8 +69,12 @@ final class Worker {
             waiting.take(number, for: nil)?.deviceReplied(reply)
         case .bitsKept(let number, let result):
             waiting.take(number, for: .keepBits)?.bitsWereKept(result)
+        case .keyRetired(let retirement, let result):
+            services.keyWasRetired(retirement, result)
         case .keysChanged(let change): services.keysWereChanged(change)
         case .floorsRaised(let news): services.floorsWereRaised(news)
+        case .charge(let charge, let replies):
+            services.counters.charge(charge) { _ = replies.post($0) }
         case .listen(let listeners): open(listeners)
         case .reload(let update): apply(update)
         case .serversChanged: takeServers()

@@ -102,9 +102,15 @@ enum DeviceCauses {
             "The rollout of attestations has not reached this installation yet.",
             "Nothing: see endpoints.attest_rollout."),
         Row(
+            [.quotaExhausted], ["quota: <name>"], .clientApp,
+            "The sender has used up the quota of this name. Retry-After tells when its period "
+                + "ends.",
+            "See what the sender has used with sallyport quota show, and grant it more, or raise "
+                + "the limit in quotas."),
+        Row(
             [.abuseSuspected], ["signal: <name>"], .stranger,
-            "A signal is raised for this user, address, device or certificate, and its action is "
-                + "deny.",
+            "A signal is raised for this user, address, device, certificate or installation, and "
+                + "its action is deny.",
             "Look at the signal's count. If these are your users, raise its max, or set its action "
                 + "to observe."),
     ]

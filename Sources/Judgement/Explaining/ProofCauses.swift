@@ -162,6 +162,10 @@ enum ProofCauses {
             [.keyUnknown], ["erased"], .operator, "The key was erased.",
             "Nothing: the app enrols a new key."),
         Row(
+            [.keyRevoked], ["succeeded"], .device,
+            "Another key has taken this one's place with a ticket, and has signed.",
+            "Nothing: the app enrols a new key. Two devices may hold one ticket."),
+        Row(
             [.gatewayBusy], ["app_newer"], .none,
             "The key's app came with a reload after the request had begun.",
             "Nothing: sent again, it passes."),

@@ -128,6 +128,10 @@ enum RequestCauses {
             "The operator has revoked the key.",
             "Nothing: sallyport keys show says when."),
         Row(
+            [.installationRevoked], [], .operator,
+            "The app brings the ticket of an installation whose newest key is revoked.",
+            "Nothing, if that was meant. Otherwise the app has to forget its ticket."),
+        Row(
             [.appOutdated], [], .device, "The app is older than the route takes.",
             "The user has to update the app."),
         Row(
@@ -143,6 +147,7 @@ enum RequestCauses {
             "The body is longer than the route allows.",
             "Raise body_max or limits.body, or let the app send less."),
         Row([.rateLimited], [], .clientApp, "Too many requests came.", "See rate_limits."),
+        Row([.quotaExhausted], [], .clientApp, "A quota is used up.", "See quotas."),
         Row(
             [.storeUnavailable], [], .store, "A store did not answer.",
             "See the stores with sallyport doctor."),

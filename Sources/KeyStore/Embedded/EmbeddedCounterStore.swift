@@ -49,7 +49,16 @@ public final class EmbeddedCounterStore: CounterStore {
         reply(counters.isTokenSpent(id, forMilliseconds: life, nowMilliseconds: now))
     }
 
-    public func sweep() { counters.sweep(nowMilliseconds: now) }
+    public func charge(_ charge: QuotaCharge, reply: @escaping (QuotaVerdict) -> Void) {
+        reply(
+            counters.quotas.charge(
+                charge, nowMilliseconds: now, wallMilliseconds: loop.wallMilliseconds))
+    }
+
+    public func sweep() {
+        counters.sweep(nowMilliseconds: now)
+        counters.quotas.sweep(nowMilliseconds: now, wallMilliseconds: loop.wallMilliseconds)
+    }
 
     /// Does nothing: the counters belong to the process, which keeps them for its next start.
     public func close() {}

@@ -38,6 +38,8 @@ public final class EmbeddedCounters: Sendable {
     public let resumeFailure: String?
     /// The clock that turns monotonic milliseconds into the store's own.
     private let clock: EmbeddedClock
+    /// The counts of quotas. They belong to no incarnation.
+    public let quotas: EmbeddedQuotas
     private let shards: [Locked<CounterShard>]
     private let tokens: Locked<SpentTokens>
 
@@ -47,8 +49,9 @@ public final class EmbeddedCounters: Sendable {
     ///   - clock: the clock as it stands now; every later call goes on with its monotonic part.
     public init(
         options: Options = Options(), resuming snapshot: EmbeddedSnapshot? = nil,
-        clock: EmbeddedClock
+        clock: EmbeddedClock, quotas: EmbeddedQuotas = EmbeddedQuotas()
     ) {
+        self.quotas = quotas
         var kept = snapshot
         var failure: String?
         if let snapshot, !clock.continues(snapshot.clock) {

@@ -25,6 +25,7 @@ struct CrossChecks {
         checkDeviceCheck()
         checkApps()
         checkShared()
+        QuotaChecks(settings: settings, context: context).run()
         warn()
     }
 

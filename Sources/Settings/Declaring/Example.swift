@@ -18,7 +18,7 @@ struct Example {
 
     /// The names of the elements of mappings whose keys operators choose.
     static let names = [
-        "rate_limits": "attestation", "upstreams": "api", "proofs": "firebase",
+        "rate_limits": "attestation", "quotas": "tokens", "upstreams": "api", "proofs": "firebase",
         "signals.keys_per_device_bit.bits": "banned", "routes[].headers": "X-Debug",
         "routes[].attest.min_bundle_version.apps": "ABCDE12345.com.example.app",
     ]
@@ -61,6 +61,11 @@ struct Example {
         "rate_limits.NAME.rate": needed("20/s"),
         "rate_limits.NAME.burst": needed("200"),
         "rate_limits.NAME.except": possible("[10.0.0.0/8, 192.168.0.0/16]"),
+        "quotas.NAME.by": needed("key"),
+        "quotas.NAME.per": needed("day"),
+        "quotas.NAME.limit": needed("50k"),
+        "quotas.NAME.of.json": needed("/usage/total_tokens"),
+        "quotas.NAME.missing": possible("500"),
     ]
 
     private static let stores: [String: Example] = [
@@ -175,6 +180,7 @@ struct Example {
         "routes[].response_headers.set": possible("{ Cache-Control: no-store }"),
         "routes[].response_headers.add": possible(
             "{ Strict-Transport-Security: max-age=86400 }"),
+        "routes[].quota": possible("tokens"),
         "routes[].body_max": possible("1MiB"),
         "routes[].body_rules[].json": needed("/model"),
         "routes[].body_rules[].in": needed("[gpt-x, gpt-y]"),

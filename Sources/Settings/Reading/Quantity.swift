@@ -29,6 +29,10 @@ enum Quantity {
         Unit(name: "B/s", factor: 1), Unit(name: "KiB/s", factor: 1024),
         Unit(name: "MiB/s", factor: 1024 * 1024),
     ]
+    static let countUnits = [
+        Unit(name: "k", factor: 1000), Unit(name: "M", factor: 1_000_000),
+        Unit(name: "G", factor: 1_000_000_000),
+    ]
     static let percentUnits = [Unit(name: "%", factor: 1)]
 
     /// The words of messages about numbers of one kind.
@@ -52,6 +56,11 @@ enum Quantity {
             Form(
                 noun: "byte rate", example: "500B/s or 4KiB/s", likeliestUnit: "B/s",
                 units: byteRateUnits)
+        }
+        static var count: Form {
+            Form(
+                noun: "number", example: "200, 50k, 2M or 1G", likeliestUnit: "",
+                units: countUnits)
         }
         static var share: Form {
             Form(noun: "share", example: "25%", likeliestUnit: "%", units: percentUnits)
@@ -83,8 +92,9 @@ enum Quantity {
     }
 
     private static func zeroUnit(_ units: [Unit]) -> String {
-        // 0s is the usual way to write 0ms.
-        units.count > 1 && units[0].name == "ms" ? "s" : units[0].name
+        // Counts need no unit, and 0s is the usual way to write 0ms.
+        guard units[0].factor == 1 else { return "" }
+        return units.count > 1 && units[0].name == "ms" ? "s" : units[0].name
     }
 
     static func describe(_ duration: Duration) -> String {

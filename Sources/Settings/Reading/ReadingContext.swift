@@ -1,4 +1,5 @@
 import Attestation
+import Policy
 import YAML
 
 /// The state that all parts of one reading share: the problems found, and what values may refer to.
@@ -9,6 +10,8 @@ final class ReadingContext {
     let readFile: SettingsLoader.FileReader
     /// Read before all that refers to them.
     var rateLimits = RateLimitSettings.builtIn
+    /// The quotas, which are read as early.
+    var quotas: [Quota] = []
     /// The apps, which are read as early; empty if the configuration has none without a fault.
     var apps: [AppIdentity] = []
     /// The paths of required keys that are missing, and of keys with a value of a wrong kind.

@@ -40,9 +40,11 @@ struct Section {
     }
 
     /// The value of a required key. If it is missing, that is reported at the section.
-    mutating func required(_ key: String) -> Field? {
+    ///
+    /// - Parameter advice: The end of that report, such as another key that may be meant.
+    mutating func required(_ key: String, advice: String = "") -> Field? {
         if let field = field(key) { return field }
-        error("required key \"\(key)\" is missing")
+        error("required key \"\(key)\" is missing\(advice)")
         isGood = false
         context.noteFault(of: below(key))
         return nil

@@ -23,7 +23,7 @@ struct AppReader {
                 section.refuse(["id", "macos"], "is not for Android apps")
                 _ = section.required("signing_digests")
             } else {
-                _ = section.required("id")
+                _ = section.required("id", advice: ", or \"android\" for an Android app")
                 section.refuse(AndroidAppEntry.keys, "is for Android apps only")
             }
         }.map {

@@ -22,7 +22,7 @@ enum BodyRuleReader {
         let number = Kind<Int>.count(numbers, numberReason)
         return Form(BodyRule(pointer: JSONPointer(name: []))) {
             Setting(
-                "json", \.pointer, pointer, required: true, standard: "",
+                "json", \.pointer, .pointer, required: true, standard: "",
                 "The member by RFC 6901: /model, /messages/0/role.")
             Setting(
                 "in", \.values, Kind<[BodyRule.Value]>.list(value, empty: "is empty").unlessEmpty,
@@ -43,23 +43,6 @@ enum BodyRuleReader {
             section.fail()
         } else if let max = rule.max, max < rule.min ?? 0 {
             section.field("max")?.error("is less than min")
-        }
-    }
-
-    private static var pointer: Kind<JSONPointer> {
-        Kind(.text("JSON Pointer", pattern: "^/"), text: \.description) { text throws(Fault) in
-            guard let pointer = JSONPointer(text), pointer.tokenCount > 0 else {
-                throw Fault("is not a JSON Pointer to a member: write one like /model")
-            }
-            // Servers differ in the spellings that they take for one name outside ASCII.
-            let isPrintable = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
-            guard text.utf8.count <= 128, isPrintable else {
-                throw Fault("is longer than 128 bytes, or not printable ASCII")
-            }
-            guard pointer.tokenCount <= JSONScanner.depthLimit else {
-                throw Fault("leads deeper than \(JSONScanner.depthLimit) levels")
-            }
-            return pointer
         }
     }
 
@@ -84,6 +67,26 @@ enum BodyRuleReader {
             case .text(let text): .source(text.replacing("${", with: "$${"))
             case .number(let number): .scalar("\(number)")
             }
+        }
+    }
+}
+
+extension Kind where Value == JSONPointer {
+    /// A pointer to a member of a JSON body.
+    static var pointer: Kind {
+        Kind(.text("JSON Pointer", pattern: "^/"), text: \.description) { text throws(Fault) in
+            guard let pointer = JSONPointer(text), pointer.tokenCount > 0 else {
+                throw Fault("is not a JSON Pointer to a member: write one like /model")
+            }
+            // Servers differ in the spellings that they take for one name outside ASCII.
+            let isPrintable = text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            guard text.utf8.count <= 128, isPrintable else {
+                throw Fault("is longer than 128 bytes, or not printable ASCII")
+            }
+            guard pointer.tokenCount <= JSONScanner.depthLimit else {
+                throw Fault("leads deeper than \(JSONScanner.depthLimit) levels")
+            }
+            return pointer
         }
     }
 }

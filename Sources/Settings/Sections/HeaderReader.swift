@@ -57,7 +57,8 @@ enum HeaderReader {
     static let nameRule = "is not a header name (RFC 9110 section 5.1)"
 
     static func isName(_ text: String) -> Bool {
-        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(isTokenByte)
+        let bytes = Array(text.utf8)
+        return bytes.count <= 128 && bytes.span.isToken
     }
 
     static let valueRule =
@@ -68,11 +69,6 @@ enum HeaderReader {
     static func isValue(_ text: String) -> Bool {
         text.utf8.count <= 4096 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
             && text.utf8.first != 0x20 && text.utf8.last != 0x20
-    }
-
-    /// True for a character of a token (RFC 9110 section 5.6.2).
-    static func isTokenByte(_ byte: UInt8) -> Bool {
-        byte.isLetterOrDigit || byte.isOne(of: "!#$%&'*+-.^_`|~")
     }
 }
 

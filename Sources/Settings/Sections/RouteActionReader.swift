@@ -57,7 +57,7 @@ struct RouteActionReader {
             _ = section.required("upstream")
         } else if given[0] != "upstream" {
             section.refuse(
-                ["rewrite", "upstream_host", "request_headers", "body_rules"],
+                ["rewrite", "upstream_host", "request_headers", "body_rules", "quota"],
                 "is used with upstream only")
         }
     }

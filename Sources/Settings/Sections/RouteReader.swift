@@ -49,6 +49,13 @@ struct RouteReader {
             "rate_limit", \.rateLimits, .rateLimits(allowingKey: true),
             "Rate limits. A limit by: key needs attest.mode observe or enforce.")
         Setting(
+            "quota", \.quotas, .quotas,
+            "Quotas that requests are charged to once their proof was accepted. Answers tell what "
+                + "is left in RateLimit-Policy and RateLimit.")
+        Setting(
+            "tell_quota", \.tellsQuotas, .trueFalse.printed { $0 }, standard: "false",
+            "Tells the upstream what is left, in X-Attest-Quota-NAME-Remaining.")
+        Setting(
             "request_body", \.streamsBody,
             .words([("hold", false), ("stream", true)]).printed { $0 }, standard: "hold",
             "hold: a body is complete before any of it goes on. stream: it goes on as it arrives, "
@@ -81,6 +88,7 @@ struct RouteReader {
     private func check(_ section: inout Section, _ route: inout Route) {
         RouteActionReader.check(&section, route)
         RouteOverrideReader.check(&section, route)
+        QuotaReader.check(&section, route)
         let isModeKnown = !section.context.isFaulty("\(section.place.path).attest.mode")
         if isModeKnown, route.attest.mode == .off, let field = section.good("rate_limit") {
             RateLimitReader.refuseKeys(in: field)

@@ -17,6 +17,10 @@ extension SettingsReader {
                     + "address: attestation (20/s, burst 200) and challenge (200/s, burst 2000). "
                     + "An entry of the same name replaces one.")
             Setting(
+                "quotas", \.quotas, QuotaReader.kind,
+                "What one sender may use in a calendar period, named by quota of routes. More "
+                    + "requests get 429 quota_exhausted until the period ends.")
+            Setting(
                 "forwarded", \.forwarded, .word,
                 "Headers that tell upstreams the client: X-Forwarded-For, -Proto and -Host, "
                     + "Forwarded (rfc7239), or both. Those of a trusted proxy are continued.")

@@ -62,6 +62,11 @@ struct SignalReader {
                 "Android keys enrolled under one attestation certificate. A leaked one enrols "
                     + "thousands. deny refuses the enrolment.")
             Setting(
+                "successions_per_installation", optional: \.installationSuccessions,
+                rule(3, window: .seconds(30 * Self.day), allowingKey: false),
+                "Enrolments with tickets of one installation. More than reinstalls explain: a "
+                    + "ticket was copied. deny refuses the enrolment.")
+            Setting(
                 "keys_per_device_bit", optional: \.deviceBits, deviceBits,
                 "Keys enrolled from devices with a DeviceCheck bit set, by the token that comes "
                     + "with the enrolment.")

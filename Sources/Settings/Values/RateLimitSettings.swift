@@ -1,3 +1,5 @@
+public import Policy
+
 /// One entry of `rate_limits`: a token bucket for each address or key, or one for all.
 public struct RateLimitSettings: Hashable, Sendable {
     /// The kind of sender that has a bucket of its own.
@@ -85,6 +87,14 @@ public struct RateLimitSettings: Hashable, Sendable {
         AddressBlock(
             address: [0xFE, 0x80] + [UInt8](repeating: 0, count: 14), prefixBitCount: 10),
     ]
+}
+
+/// What senders may use: how fast, and how much in a period.
+public struct SenderLimits: Hashable, Sendable {
+    public var rates = RateLimitSettings.builtIn
+    public var quotas: [Quota] = []
+
+    public init() {}
 }
 
 /// The fields in which the gateway tells upstreams the client of a request.

@@ -37,7 +37,15 @@ public struct Settings: Hashable, Sendable {
     public var signals = SignalSettings()
     public var identity = IdentitySettings()
     public var endpoints = EndpointSettings()
-    public var rateLimits = RateLimitSettings.builtIn
+    public var senderLimits = SenderLimits()
+    public var rateLimits: [RateLimitSettings] {
+        get { senderLimits.rates }
+        set { senderLimits.rates = newValue }
+    }
+    public var quotas: [Quota] {
+        get { senderLimits.quotas }
+        set { senderLimits.quotas = newValue }
+    }
     public var forwarded = ForwardedForm.xForwarded
     public var headers = HeaderNames()
     public var upstreams: [UpstreamSettings] = []

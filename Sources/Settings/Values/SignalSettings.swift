@@ -96,6 +96,8 @@ public struct SignalSettings: Hashable, Sendable {
     public var counterGaps: Rule?
     /// Keys enrolled under one attestation certificate.
     public var certificateKeys: Rule?
+    /// Enrolments with tickets of one installation.
+    public var installationSuccessions: Rule?
     /// The rules for the bits of devices, or nil if Apple is not asked.
     public var deviceBits: DeviceBits?
     /// The number of addresses, of keys and of users that memory has counts for.
@@ -108,7 +110,7 @@ public struct SignalSettings: Hashable, Sendable {
     public var rules: [Rule] {
         let rules = [
             userKeys, newUserKey, addressKeys, addressAttestations, keyConflicts, keyUsers?.rule,
-            keyAddresses, keyNetworks, counterGaps, certificateKeys,
+            keyAddresses, keyNetworks, counterGaps, certificateKeys, installationSuccessions,
         ]
         return (rules + (deviceBits?.rules ?? [])).compactMap(\.self)
     }

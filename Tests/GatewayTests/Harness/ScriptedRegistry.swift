@@ -13,6 +13,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         case advance(KeyID, UInt32)
         case findUser(KeyID)
         case note(KeyID)
+        case retire(KeyRetirement)
     }
 
     let hearing: ChangeHearing?
@@ -27,6 +28,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var users = SightingList()
     private var failure: StoreError?
     private var gate: Gate?
+    private var failsRetirements = false
     private var keyGate: (keyID: KeyID, gate: Gate)?
     private var writeGate: Gate?
     private var made: [Call] = []
@@ -58,6 +60,9 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     /// As ``fail(_:)``, of this kind.
     func fail(with error: StoreError) { lock.withLock { failure = error } }
 
+    /// Retirements alone fail.
+    func failRetirements(_ fails: Bool) { lock.withLock { failsRetirements = fails } }
+
     /// Look-ups of this key alone wait until the gate opens.
     func hold(_ keyID: KeyID, until gate: Gate) { lock.withLock { keyGate = (keyID, gate) } }
 
@@ -79,7 +84,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     /// Waits until `count` calls have been made.
     func waitForCalls(_ count: Int) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         try lock.withLock {
             while made.count < count {
                 guard lock.wait(until: limit) else { throw StoreError("only \(made)") }
@@ -175,7 +180,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     }
 
     func enrol(
-        _ record: KeyRecord, challenge: Bytes16,
+        _ record: KeyRecord, challenge: Bytes16, succeeding claim: SuccessionClaim?,
         reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
     ) {
         answer(.enrol(record.keyID), reply) { registry in
@@ -183,14 +188,32 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
                 return .challengeSpent
             }
             switch registry.records[record.keyID]?.status {
-            case .active: return .alreadyEnrolled
+            case .active: return registry.records.again(record.keyID)
             case .revoked: return .revoked
             case .erased: return .erased
             case nil:
-                registry.records[record.keyID] = record
                 registry.challenges[challenge] = record.keyID
-                return .enrolled
+                return registry.records.enrol(record, succeeding: claim)
             }
+        }
+    }
+
+    func retire(
+        _ retirement: KeyRetirement, by author: AuditAuthor,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
+    ) {
+        if lock.withLock({ failsRetirements }) {
+            lock.withLock {
+                made.append(.retire(retirement))
+                lock.broadcast()
+            }
+            return thread.async { reply(.failure(StoreError("the disk is full"))) }
+        }
+        answer(.retire(retirement), reply) { registry in
+            let isDone = registry.records.retire(retirement)
+            let changed = [retirement.predecessor, retirement.successor]
+            for handler in isDone ? registry.handlers : [] { handler(.keys(changed)) }
+            return isDone
         }
     }
 

@@ -83,6 +83,7 @@ function build() {
     card("Stores and upstreams", "half", make("h2", {}, "Stores and upstreams"), place("servers")),
     card("Rollouts", "half", make("h2", {}, "Rollouts"), place("rollouts")),
     card("Other issuers", "", make("h2", {}, "Other issuers"), place("issuers")),
+    card("Quotas", "", make("h2", {}, "Quotas"), place("quotas")),
     card("Certificates", "half", make("h2", {}, "Certificates"), place("certificates")),
     card("Keys and receipts", "half", make("h2", {}, "Keys and receipts"), place("keys")),
     card("Gateway", "half", make("h2", {}, "Gateway"), place("gateway")),
@@ -143,6 +144,7 @@ function show() {
   showServers(status);
   showRollouts(status);
   showIssuers(status);
+  showQuotas(status);
   showRest(status);
   showRefusals();
 }

@@ -276,6 +276,22 @@ function showIssuers(status) {
   "No route takes tokens of other issuers."));
 }
 
+function showQuotas(status) {
+  const measure = (of) => (of.json ? `of ${of.json}`
+    : of === "requests" ? "requests" : "bytes of answers");
+  const rows = status.quotas.map((quota) => {
+    const hour = quota.last_hour;
+    const bad = (count, level) => (count ? badge(level, number(count)) : "–");
+    return [[quota.quota, " ", make("span", { class: "badge" }, `by ${quota.by}`)],
+      `${number(quota.limit)} ${measure(quota.of)} per ${quota.per}`, number(hour.charged),
+      number(hour.refused), bad(hour.numbers_missing, "warning"), bad(hour.uncounted, "warning")];
+  });
+  byId("quotas").replaceChildren(table([{ title: "Quota" }, { title: "Limit" },
+    { title: "Charged, last hour", class: "n" }, { title: "Refused", class: "n" },
+    { title: "Without the number", class: "n" }, { title: "Not counted", class: "n" }], rows,
+  "No quota is configured."));
+}
+
 function pairs(entries) {
   return make("dl", { class: "pairs" }, ...entries.flatMap(([name, value]) => [
     make("dt", {}, name), make("dd", {}, value)]));

@@ -7,6 +7,7 @@ import TLS
 extension Forwarder {
     /// Gives up the upstream's connection, or the wait for one.
     func abandon() {
+        if exchange.quotaUse != nil { accountant.noteSent(state.upstream?.hasSent == true) }
         state.upstream?.abandon()
         state.upstream = nil
         state.attempts.leaveQueue(exchange)
@@ -36,6 +37,7 @@ extension Forwarder {
         intake.stopKeeping()
         clientWasHeard()
         exchange.progress.status = response.status
+        if exchange.quotaUse != nil { accountant.answerBegan(response, bytes: bytes) }
         if site.signals != nil { judge.noteResponseUser(response, bytes: bytes) }
         exchange.progress.isStarted =
             exchange.downstream?.relayHead(response, bytes: bytes, of: exchange) ?? true
@@ -51,17 +53,21 @@ extension Forwarder {
     /// Relays more of the answer's body. False if the client is slow; ``clientIsReady()`` ends the
     /// wait.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool {
-        answerGoesOn(bytes.count, isReady: exchange.downstream?.relayBody(bytes) ?? true)
+        exchange.quotaUse?.read(bytes)
+        return answerGoesOn(bytes.count, isReady: exchange.downstream?.relayBody(bytes) ?? true)
     }
 
     func upstreamSentBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool {
+        exchange.quotaUse?.read(buffer.readable.extracting(first: byteCount))
         let isReady = exchange.downstream?.relayBody(byteCount, outOf: &buffer) ?? true
         return answerGoesOn(byteCount, isReady: isReady)
     }
 
     func upstreamSendsBody(by upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? {
+        if exchange.quotaUse?.readsBody == true { return nil }
         let piece = exchange.downstream?.relayBody(from: upstream, atMost: byteCountMax)
         if let piece, case .bytes(let count) = piece.read {
+            exchange.quotaUse?.bodyByteCount += count
             _ = answerGoesOn(count, isReady: piece.isReady)
         }
         return piece

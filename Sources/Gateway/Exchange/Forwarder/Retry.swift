@@ -12,6 +12,7 @@ extension Forwarder {
     ) {
         if let server = state.upstream?.server.state { state.attempts.triedServers.append(server) }
         state.upstream = nil
+        if exchange.quotaUse != nil { accountant.noteSent(!isUnsent) }
         // A server that closed an idle connection has done no work for the request.
         let isFree =
             wasReused && state.attempts.count == 1 && (failure.isBreak || failure.isRefusal)

@@ -53,7 +53,7 @@ extension HeadRewriter {
         } else {
             state.upstreamHead.append("Host: localhost\r\n")
         }
-        appendClientFields(handling?.requestEdits)
+        appendClientFields(handling?.requestEdits, readsAnswer: handling?.quotas?.readsJSON == true)
         appendVia(handling?.requestEdits)
         if let forwardsLeft {
             state.upstreamHead.append("Max-Forwards: ")
@@ -64,6 +64,10 @@ extension HeadRewriter {
         appendForwarding()
         if let trace = recorder.trace { append(trace, handling?.requestEdits) }
         try append(verdict)
+        if let quotas = handling?.quotas {
+            if quotas.readsJSON { state.upstreamHead.append("Accept-Encoding: identity\r\n") }
+            appendQuotas()
+        }
         if forwarder.tunnel.isAsked {
             state.upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
         }
@@ -104,7 +108,10 @@ extension HeadRewriter {
 
     /// Appends the client's own fields. Left out are framing, hop-by-hop fields, those that
     /// `Connection` names, and every spelling of the fields that only the gateway sets.
-    private func appendClientFields(_ edits: FieldEdits?) {
+    ///
+    /// - Parameter readsAnswer: true if the gateway has to read the answer, so that the client may
+    ///   not ask for a coding.
+    private func appendClientFields(_ edits: FieldEdits?, readsAnswer: Bool) {
         let bytes = headBytes.span
         let keepsForwarding = client.isPeerTrusted
         let names = site.fieldNames
@@ -112,6 +119,7 @@ extension HeadRewriter {
         for field in head.fields {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
+            if readsAnswer, field.known == .acceptEncoding { continue }
             switch field.known.forwarding {
             case .never: continue
             case .ifTrusted: if !keepsForwarding { continue }

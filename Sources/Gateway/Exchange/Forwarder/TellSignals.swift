@@ -57,7 +57,7 @@ extension Signal {
     fileprivate var fieldName: StaticString? {
         switch self {
         case .userKeys: "X-Attest-User-Keys: "
-        case .newUserKey, .bit0Keys, .bit1Keys, .certificateKeys: nil
+        case .newUserKey, .bit0Keys, .bit1Keys, .certificateKeys, .installationSuccessions: nil
         case .addressKeys: "X-Attest-Address-Keys: "
         case .addressAttestations: "X-Attest-Address-Attestations: "
         case .keyConflicts: "X-Attest-Key-Conflicts: "

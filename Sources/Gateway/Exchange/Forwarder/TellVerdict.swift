@@ -2,6 +2,7 @@ import Attestation
 import Bytes
 import GatewayTokens
 import Judgement
+import KeyStore
 import Policy
 
 /// The verdict in the upstream's request head: `X-Attest-Result` and the fields next to it.
@@ -44,6 +45,8 @@ extension HeadRewriter {
     private func append(_ facts: IdentityFacts, _ verdict: borrowing Verdict) {
         state.upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
         facts.keyID.appendBase64(to: &state.upstreamHead)
+        state.upstreamHead.append("\r\nX-Attest-Installation: ")
+        facts.installation.append(to: &state.upstreamHead)
         state.upstreamHead.append("\r\nX-Attest-App: ")
         state.upstreamHead.append(facts.appID)
         state.upstreamHead.append("\r\nX-Attest-Platform: ")

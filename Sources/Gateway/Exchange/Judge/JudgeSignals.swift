@@ -106,6 +106,15 @@ extension Judge {
         try judge(facts) { certificate.logText }
     }
 
+    /// Judges an enrolment with a ticket.
+    func judgeSuccession(_ claim: SuccessionClaim) throws(Refusal) {
+        guard let rule = site.signals?.installationSuccessions else { return }
+        var facts = state.judgement.signals ?? SignalFacts()
+        // This enrolment would be one more.
+        facts.found(count(.look, of: claim, rule).after + 1, by: rule.rule)
+        try judge(facts) { logText(of: claim) }
+    }
+
     /// Judges the enrolment of a key whose device has these bits.
     func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
         guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
@@ -135,6 +144,12 @@ extension Judge {
             let counts = count(.once, of: certificate, rule)
             reportRaised(
                 rule, counts, { "\(certificate.logText) has enrolled \(counts.after) keys" })
+        }
+        if let claim = enrolment.ticket.claim, let rule = rules.installationSuccessions {
+            let counts = count(.once, of: claim, rule)
+            reportRaised(
+                rule, counts,
+                { "\(logText(of: claim)) has \(counts.after) enrolments with tickets" })
         }
         if let rule = rules.addressAttestations, let network = countedNetwork {
             let counts = count(.once, of: .network(network), rule)
@@ -167,6 +182,18 @@ extension Judge {
         services.count(
             event, of: .certificate(certificate.keyDigest), rule, site,
             holder: certificate.logText)
+    }
+
+    private func count(
+        _ event: SignalEvent, of claim: SuccessionClaim, _ rule: SiteSignals.Rule
+    ) -> TallyChange {
+        services.count(
+            event, of: .installation(claim.installation), rule, site, holder: logText(of: claim))
+    }
+
+    /// The installation in the event log, by the key that the ticket was given to.
+    private func logText(of claim: SuccessionClaim) -> String {
+        "the installation of \(site.logName(of: claim.predecessor))"
     }
 
     /// Judges the facts, and counts each signal that they raise for the first time.

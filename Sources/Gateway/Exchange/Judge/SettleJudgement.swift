@@ -148,7 +148,9 @@ extension Judge {
         {
             return .key(
                 IdentityFacts(
-                    keyID: keyID, appID: appID, environment: environment,
+                    keyID: keyID,
+                    installation: prover.installation(of: keyID), appID: appID,
+                    environment: environment,
                     platform: prover.known.app?.platform ?? prover.proofFacts.platform ?? .apple,
                     securityLevel: prover.known.key?.securityLevel
                         ?? prover.proofFacts.securityLevel,

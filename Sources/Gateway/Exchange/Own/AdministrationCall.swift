@@ -12,6 +12,11 @@ enum AdministrationResource: Equatable {
     case erasure
     case rollouts
     case audit
+    case quotas
+    /// A count of the quota with this name.
+    case quota(String)
+    case quotaReset(String)
+    case quotaGrant(String)
 
     /// Nil for a path that the API does not have. Key ids are base64 in either alphabet.
     init?(path: String) {
@@ -22,14 +27,37 @@ enum AdministrationResource: Equatable {
         case "/keys/erase": self = .erasure
         case "/rollouts": self = .rollouts
         case "/audit": self = .audit
+        case "/quotas": self = .quotas
         default:
+            if let resource = Self.quota(path: path) {
+                self = resource
+                return
+            }
             let prefix = "/keys/"
             guard path.hasPrefix(prefix), !path.hasSuffix("/") else { return nil }
             self = KeyID(base64: String(path.dropFirst(prefix.count))).map { .key($0) } ?? .noKey
         }
     }
 
-    var isChange: Bool { self == .revocation || self == .erasure }
+    private static func quota(path: String) -> AdministrationResource? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard (3...4).contains(parts.count), parts[0].isEmpty, parts[1] == "quotas",
+            !parts[2].isEmpty
+        else { return nil }
+        guard parts.count == 4 else { return .quota(parts[2]) }
+        switch parts[3] {
+        case "reset": return .quotaReset(parts[2])
+        case "grant": return .quotaGrant(parts[2])
+        default: return nil
+        }
+    }
+
+    var isChange: Bool {
+        switch self {
+        case .revocation, .erasure, .quotaReset, .quotaGrant: true
+        case .keys, .key, .noKey, .export, .rollouts, .audit, .quotas, .quota: false
+        }
+    }
 
     /// The value of the `Allow` header.
     var allowedMethods: String { isChange ? "POST" : "GET, HEAD" }
@@ -50,6 +78,8 @@ enum AdministrationCall: Sendable {
     case erase([KeyID])
     case rollouts
     case audit(AuditFilter)
+    case quotas
+    case quota(QuotaOrder)
     /// Writes an action into the audit log that was done elsewhere, as DeviceCheck's are.
     case note(AuditNote)
 }

@@ -8,7 +8,20 @@ struct PendingEnrolment {
     /// The id of the challenge that the enrolment answers.
     let challenge: Bytes16
     let attestationCertificate: AttestationCertificate?
-    let details: [EnrolmentDetail]
+    var details: [EnrolmentDetail]
+    var ticket = BroughtTicket.none
 
     var keyID: KeyID { record.keyID }
+}
+
+/// The ticket of an enrolment, by which its key takes the place of another.
+enum BroughtTicket {
+    case none
+    /// It is damaged, or of another app, or was sealed with keys that this gateway does not have.
+    case invalid
+    case valid(SuccessionClaim)
+
+    var claim: SuccessionClaim? {
+        if case .valid(let claim) = self { claim } else { nil }
+    }
 }

@@ -139,6 +139,7 @@ extension Prover {
         if state.proofFacts.counter == 1 {
             services.meter.countFirstAssertion(ofApp: state.known.app?.id, site)
         }
+        retirePredecessor()
         if isLimitedHere { limiter.countKeyRate() }
         // A registry that does not know the key would not store notes about it either.
         if state.known.key != nil, site.signals != nil {

@@ -18,6 +18,8 @@ struct ProofFacts {
     /// The platform and the place of the key, by a token.
     var platform: PlatformName?
     var securityLevel: SecurityLevel?
+    /// The installation, by a token of a key that has taken the place of another.
+    var installation: InstallationID?
     /// The app's version.
     var bundleVersion: String?
     /// How the app was distributed.
@@ -48,6 +50,7 @@ struct ProofFacts {
             environment = opened.token.environment
             platform = opened.token.platform
             securityLevel = opened.token.securityLevel
+            installation = opened.token.installation
             bundleVersion = opened.token.bundleVersion
             validationCategory = opened.token.validationCategory
         case .developerToken(let proof): appID = proof.token?.appID

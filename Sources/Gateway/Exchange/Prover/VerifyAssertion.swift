@@ -45,7 +45,12 @@ extension Prover {
         }
         switch status {
         case .active: break
-        case .revoked: throw Refusal(.keyRevoked)
+        case .revoked:
+            guard state.known.key?.succession?.isRetired == true else {
+                throw Refusal(.keyRevoked)
+            }
+            // No operator has barred it. If its ticket was stolen, its app must get another key.
+            throw Refusal(.keyRevoked, .succeeded, action: .attestAgain)
         case .erased: throw Refusal(.keyUnknown, .erased)
         }
         guard let app = state.known.app, app.environments.contains(environment) else {

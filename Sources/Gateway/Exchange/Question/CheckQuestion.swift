@@ -84,6 +84,7 @@ extension CheckCall {
     ) throws(Refusal) -> Step {
         if let step = try answerOfRoute() { return step }
         try rewriter.append(verdict)
+        if match.handling?.quotas != nil { rewriter.appendQuotas() }
         if judge.state.judgement.tier == .attested {
             switch question.body {
             case .shown, .hashed: rewriter.state.upstreamHead.append("X-Attest-Body: verified\r\n")

@@ -48,6 +48,9 @@ extension Recorder {
         captured.publicKey = prover.known.key?.publicKey.x963
         captured.appID = prover.known.app?.id
         captured.environment = prover.known.key?.environment.rawValue
+        if case .some = prover.known.key, let keyID = prover.proofFacts.keyID {
+            captured.installation = prover.installation(of: keyID).description
+        }
         if exchange.outcome.reason == .requestMismatch {
             captured.method = headBytes.span.extracting(head.method).array
             captured.target = headBytes.span.extracting(head.originTarget).array

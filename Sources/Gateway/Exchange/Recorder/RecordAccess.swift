@@ -8,6 +8,7 @@ extension Recorder {
     /// Counts the exchange and writes its access line. It runs last and exactly once, after
     /// refusals too.
     func recordAccess() -> Step {
+        if exchange.quotaUse != nil { accountant.settleQuotas() }
         record()
         forwarder.giveBackPlace()
         let finished = exchange.downstream

@@ -53,6 +53,7 @@ extension AssertionProver {
     }
 
     private func take(_ verdict: CounterVerdict) throws(Refusal) -> Step {
+        state.isJudgedByStore = true
         try check(verdict)
         prover.take(.accepted(try assertionClaim()))
         judge.met(.counter)

@@ -6,7 +6,8 @@ enum AssertionOutcome: String {
     case unspent
     /// A store accepted it, now or earlier.
     case spent
-    /// A store was asked and did not answer, so it may have accepted the assertion.
+    /// A store may have accepted it: the store was asked and did not answer, or its counter is no
+    /// higher than an accepted one and no challenge tells whether it is that one.
     case unknown
 }
 
@@ -17,6 +18,7 @@ extension AssertionProver {
         if proof.isAccepted { return .spent }
         switch refusal.reason {
         case .assertionReplayed where refusal.cause == nil: return .spent
+        case .assertionReplayed where !state.isJudgedByStore: return .unknown
         case .storeUnavailable where exchange.phase == .advanceCounter:
             // If the counters could not be asked at all, nothing was spent.
             return refusal.cause == .check(.counters) ? .unspent : .unknown

@@ -12,10 +12,14 @@ struct AssertionProver: ExchangePart {
     final class State {
         /// The memory that assertions are decoded into.
         var evidenceStorage: EvidenceStorage = EvidenceStorage()
+        /// True if the counter store has judged the assertion. It looks for a spent challenge
+        /// first, so any other refusal of it means that the assertion was not accepted before.
+        var isJudgedByStore = false
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {
             evidenceStorage.forget(keepingAtMost: keptByteCountMax)
+            isJudgedByStore = false
         }
     }
 }

@@ -1,24 +1,38 @@
 import Attestation
 import Bytes
 
+/// The places of the ids of keys.
+typealias KeyIndex = PositionIndex<KeyID>
+
+/// A key of a ``PositionIndex``. Its bytes are a digest, so that a part of them is hash enough.
+protocol IndexedKey: Equatable {
+    var indexHash: UInt64 { get }
+}
+
+extension KeyID: IndexedKey {
+    /// Ids are SHA-256 digests of keys that a platform vouched for.
+    var indexHash: UInt64 { digest.word0 ^ digest.word1 ^ digest.word3 }
+}
+
+extension Bytes16: IndexedKey {
+    var indexHash: UInt64 { word0 ^ (word1 &* 0xC2B2_AE3D_27D4_EB4F) }
+}
+
 /// Finds the place of a key in an array that the caller owns: an open-addressing table of
 /// positions, four bytes each, without an object or a copy of the key per entry.
-///
-/// Key ids are SHA-256 digests of keys that Apple vouched for, so their own bytes are hash enough.
-struct KeyIndex {
+struct PositionIndex<Key: IndexedKey> {
     /// Positions in the caller's array, or -1. The count is a power of two.
     private var slots: [Int32]
     private var heldCount = 0
 
     init() { slots = [Int32](repeating: -1, count: 16) }
 
-    private static func hash(_ key: KeyID) -> Int {
-        let folded = key.digest.word0 ^ key.digest.word1 ^ key.digest.word3
-        return Int(truncatingIfNeeded: (folded &* 0x9E37_79B9_7F4A_7C15) >> 24)
+    private static func hash(_ key: Key) -> Int {
+        Int(truncatingIfNeeded: (key.indexHash &* 0x9E37_79B9_7F4A_7C15) >> 24)
     }
 
     /// The position under which `key` was inserted.
-    func position(of key: KeyID, in keys: [KeyID]) -> Int? {
+    func position(of key: Key, in keys: [Key]) -> Int? {
         let mask = slots.count - 1
         var slot = Self.hash(key) & mask
         while slots[slot] >= 0 {
@@ -30,14 +44,14 @@ struct KeyIndex {
     }
 
     /// Inserts a key. `keys[position]` must hold the key, which is not in the index yet.
-    mutating func insert(_ position: Int, in keys: [KeyID]) {
+    mutating func insert(_ position: Int, in keys: [Key]) {
         if (heldCount + 1) * 3 > slots.count * 2 { grow(keys) }
         place(Int32(position), hash: Self.hash(keys[position]))
         heldCount += 1
     }
 
     /// Removes a key. `keys[position]` must still hold it.
-    mutating func remove(_ position: Int, in keys: [KeyID]) {
+    mutating func remove(_ position: Int, in keys: [Key]) {
         guard var hole = slot(of: position, in: keys) else { return }
         let mask = slots.count - 1
         var slot = hole
@@ -56,14 +70,14 @@ struct KeyIndex {
     }
 
     /// Notes that the entry at `position` is about to move to `newPosition`.
-    mutating func move(_ position: Int, to newPosition: Int, in keys: [KeyID]) {
+    mutating func move(_ position: Int, to newPosition: Int, in keys: [Key]) {
         guard let slot = slot(of: position, in: keys) else { return }
         slots[slot] = Int32(newPosition)
     }
 
-    mutating func removeAll() { self = KeyIndex() }
+    mutating func removeAll() { self = PositionIndex() }
 
-    private func slot(of position: Int, in keys: [KeyID]) -> Int? {
+    private func slot(of position: Int, in keys: [Key]) -> Int? {
         let mask = slots.count - 1
         var slot = Self.hash(keys[position]) & mask
         while slots[slot] >= 0 {
@@ -80,7 +94,7 @@ struct KeyIndex {
         slots[slot] = position
     }
 
-    private mutating func grow(_ keys: [KeyID]) {
+    private mutating func grow(_ keys: [Key]) {
         let held = slots
         slots = [Int32](repeating: -1, count: held.count * 2)
         for position in held where position >= 0 {
