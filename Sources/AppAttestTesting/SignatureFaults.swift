@@ -85,16 +85,3 @@ public struct SignatureFaults {
         word0: 0xFFFF_FFFF_0000_0001, word1: 0, word2: 0x0000_0000_FFFF_FFFF,
         word3: 0xFFFF_FFFF_FFFF_FFFF)
 }
-
-/// Random-looking numbers that are the same for the same seed (Steele and others, 2014).
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-}

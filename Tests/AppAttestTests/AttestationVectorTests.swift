@@ -1,4 +1,5 @@
 import AppAttest
+import AppAttestTesting
 import Attestation
 import Bytes
 import Crypto

@@ -1,4 +1,5 @@
 import AppAttest
+import AppAttestTesting
 import Bytes
 import CBOR
 import Crypto

@@ -60,13 +60,27 @@ struct TrialTests {
     func swift() async throws {
         let (process, port) = try trial()
         let gateway = try #require(URL(string: "http://127.0.0.1:\(port)"))
-        let client = AppAttestClient(
-            Configuration(gateway: gateway), store: MemoryStore(), service: site.service,
-            transport: FreshTransport())
-        for number in 0..<200 {
+        var store = MemoryStore()
+        func app() -> AppAttestClient {
+            AppAttestClient(
+                Configuration(gateway: gateway), store: store,
+                tickets: KeychainTicketStore(
+                    gateway: gateway, bundleIdentifier: "com.example.trial"),
+                service: site.service, transport: FreshTransport())
+        }
+        var client = app()
+        trial: for number in 0..<200 {
             do {
                 let (_, response) = try await client.send(post(number, gateway))
-                if response.value(forHTTPHeaderField: "X-Trial") == "over" { break }
+                switch response.value(forHTTPHeaderField: "X-Trial") {
+                case "over": break trial
+                case "restart": client = app()
+                case "reinstall":
+                    store = MemoryStore()
+                    site.service.loseKeys()
+                    client = app()
+                default: break
+                }
             } catch ClientError.tryLater(let date) {
                 // The client's own clock says when.
                 try await Task.sleep(for: .seconds(max(0, date.timeIntervalSinceNow)))

@@ -82,20 +82,18 @@ enum AppleCommand {
         standIn.deviceTokenLifeSeconds = Int64(options.count("--token-life", or: 60))
         let ports = try self.ports(options)
         let loop = try EventLoop()
-        let context = try TLSServerContext(
-            TLSServerConfiguration(certificates: [.init(identity: try directory.tlsIdentity())]),
-            ticketKeys: TLSTicketKeys(lifetime: .seconds(3600)))
+        let context = try StandInListener.tls(try directory.tlsIdentity())
         let clock = StandInClock()
         let production = try StandInListener(
             loop, port: ports[0], tls: context,
-            answer: { standIn.reply(to: $0, .production, at: clock.seconds) })
+            answer: { .reply(standIn.reply(to: $0, .production, at: clock.seconds)) })
         let development = try StandInListener(
             loop, port: ports[1], tls: context,
-            answer: { standIn.reply(to: $0, .development, at: clock.seconds) })
+            answer: { .reply(standIn.reply(to: $0, .development, at: clock.seconds)) })
         let orders = StandInControl(standIn: standIn, clock: clock)
         let control = try StandInListener(
             loop, port: ports[2], tls: nil,
-            answer: { orders.reply($0.method, $0.target, $0.body) })
+            answer: { .reply(orders.reply($0.method, $0.target, $0.body)) })
         try directory.writeSettings(
             keys: keys, production: production.port, development: development.port,
             authorization: standIn.authorization)

@@ -10,11 +10,13 @@ enum Lab {
             switch name {
             case "root": try RootCommand.run(rest)
             case "device": try DeviceCommand.run(rest)
+            case "sign": try SignCommand.run(rest)
             case "mint": try MintCommand.run(rest)
             case "vectors": try VectorsCommand.run(rest)
             case "seed": try SeedCommand.run(rest)
             case "load": try LoadCommand.run(rest)
             case "visits": try VisitsCommand.run(rest)
+            case "model": try ModelCommand.run(rest)
             case "demo": try DemoCommand.run(rest)
             case "apple": try AppleCommand.run(rest)
             case "trial": try TrialCommand.run(rest)
@@ -32,13 +34,15 @@ enum Lab {
         usage: sallyport-lab COMMAND [OPTION...]
 
           root     mint a stand-in for Apple or Google, and write its root for a gateway's `trust`
-          device   new, attest, sign, request: a simulated device kept in a file
+          device   enrol, request, curl, token, show: a simulated device kept in a file
+          sign     a service on this machine that signs requests of Bruno, Postman and the like
           mint     make one attestation, assertion, signature or receipt, right or with one fault
           vectors  signed requests with the verdict that each has to get, for tests of clients
           seed     write key records for `sallyport keys import`
           load     requests in a closed loop, plain or asserted; prints one JSON line
           visits   signed requests of clients that connect anew and give up; prints one JSON line
           apple    a stand-in for Apple's services: receipts, DeviceCheck, and all their errors
+          model    a stand-in for an AI service that counts tokens, whole or as a stream of events
           demo     the device's side of `make demo`
           trial    a gateway that misbehaves on purpose: scores a client
           signatures  compares the library that verifies batches with OpenSSL

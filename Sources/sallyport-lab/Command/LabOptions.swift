@@ -1,11 +1,12 @@
-/// The words after a command's name: `--name value`, `--flag`, and operands.
+/// The words after a command's name: `--name value`, `-n value`, `--flag`, and operands.
 struct LabOptions {
-    private var values: [String: String] = [:]
+    /// The values of each option, in the order of the words.
+    private var values: [String: [String]] = [:]
     private var flags: Set<String> = []
     private(set) var operands: [String] = []
     private let usage: String
 
-    /// `names` take a value. Any other word that begins with `--`, a missing value, or a count of
+    /// `names` take a value. Any other word that begins with `-`, a missing value, or a count of
     /// operands outside `operandCounts` ends the process with `usage`.
     init(
         _ words: [String], names: [String], flags flagNames: [String] = [],
@@ -23,8 +24,8 @@ struct LabOptions {
                 guard let value = rest.popFirst() else {
                     LabExit.usage("\(word) needs a value\n\n\(usage)")
                 }
-                values[word] = value
-            } else if word.hasPrefix("--") {
+                values[word, default: []].append(value)
+            } else if word.hasPrefix("-") {
                 LabExit.usage("unknown option \(word)\n\n\(usage)")
             } else {
                 operands.append(word)
@@ -35,16 +36,20 @@ struct LabOptions {
 
     func has(_ flag: String) -> Bool { flags.contains(flag) }
 
-    func value(_ name: String) -> String? { values[name] }
+    /// The last value of an option; nil if it is not given.
+    func value(_ name: String) -> String? { values[name]?.last }
+
+    /// All values of an option that may be given several times.
+    func all(_ name: String) -> [String] { values[name] ?? [] }
 
     func required(_ name: String) -> String {
-        guard let value = values[name] else { LabExit.usage("\(name) is missing\n\n\(usage)") }
+        guard let value = value(name) else { LabExit.usage("\(name) is missing\n\n\(usage)") }
         return value
     }
 
     /// The number given for `name`, or `fallback`.
     func count(_ name: String, or fallback: Int) -> Int {
-        guard let text = values[name] else { return fallback }
+        guard let text = value(name) else { return fallback }
         guard let number = Int(text), number >= 0 else {
             LabExit.usage("\(name): \(text) is not a number\n\n\(usage)")
         }
@@ -53,7 +58,7 @@ struct LabOptions {
 
     /// The parts of a value between commas; nil if the option is not given.
     func list(_ name: String) -> [String]? {
-        values[name]?.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        value(name)?.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
 
     /// The value of an option with a closed set of names, or `fallback`.
@@ -65,7 +70,7 @@ struct LabOptions {
 
     func optionalChoice<Choice>(_ name: String) -> Choice?
     where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
-        values[name].map { one($0, of: Choice.allCases.map { ($0.rawValue, $0) }, name) }
+        value(name).map { one($0, of: Choice.allCases.map { ($0.rawValue, $0) }, name) }
     }
 
     /// The one of `choices` whose word is `text`, the value of `name`.

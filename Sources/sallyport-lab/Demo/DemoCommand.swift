@@ -7,6 +7,7 @@ enum DemoCommand {
     private static let usage = """
         usage: sallyport-lab demo --gateway HOST:PORT --apple FILE --app APP_ID
                                   --device FILE --device-token TOKEN --nginx-log FILE
+                                  --model-log FILE
                                   --challenge-seconds N --google FILE --package NAME
                                   --signing-digest HEX --withdrawn FILE --gateway-process ID
 
@@ -23,6 +24,7 @@ enum DemoCommand {
             words,
             names: [
                 "--gateway", "--apple", "--app", "--device", "--device-token", "--nginx-log",
+                "--model-log",
                 "--challenge-seconds", "--google", "--package", "--signing-digest", "--withdrawn",
                 "--gateway-process",
             ], usage: usage)
@@ -40,24 +42,30 @@ enum DemoCommand {
         ends.append(scenario.rows.count)
         try scenario.playThirdAct(try phones(options))
         ends.append(scenario.rows.count)
+        let logs = DemoLogs(
+            nginx: options.required("--nginx-log"), model: options.required("--model-log"))
+        try scenario.playFourthAct(logs)
+        ends.append(scenario.rows.count)
         try DeviceState(path: options.required("--device"), device: device).save()
-        let log = try UpstreamLog(
-            waitingFor: scenario.rows.count, in: options.required("--nginx-log"))
-        let acts = zip([0] + ends, ends).map { start, end in
-            DemoTable(rows: scenario.rows[start..<end], first: start + 1, log: log)
+        // The last rows of the last two acts reach an upstream each.
+        let log = try logs.read(waitingFor: Array(ends.suffix(2)))
+        let tables = zip(acts, zip([0] + ends, ends)).map { act, rows in
+            DemoTable(
+                act.kind, rows: scenario.rows[rows.0..<rows.1], first: rows.0 + 1, log: log)
         }
-        for (heading, act) in zip(headings, acts) {
-            print("\(heading)\n\n\(act.text)\n")
+        for (act, table) in zip(acts, tables) {
+            print("\(act.heading)\n\n\(table.text)\n")
         }
-        guard acts.allSatisfy(\.isAsExpected) else {
+        guard tables.allSatisfy(\.isAsExpected) else {
             throw LabError("a row is not as it should be")
         }
     }
 
-    private static let headings = [
-        "First act: keys and assertions.",
-        "Second act: tokens, versions, a fallback, observing.",
-        "Third act: Android phones, on the same route.",
+    private static let acts: [(heading: String, kind: DemoTable.Kind)] = [
+        ("First act: keys and assertions.", .requests),
+        ("Second act: tokens, versions, a fallback, observing.", .requests),
+        ("Third act: Android phones, on the same route.", .requests),
+        ("Fourth act: an AI service, whose key and tokens the gateway keeps.", .chats),
     ]
 
     private static func phones(_ options: LabOptions) throws -> DemoPhones {

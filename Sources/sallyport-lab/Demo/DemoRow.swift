@@ -10,6 +10,11 @@ struct DemoRow {
         case unverified
         /// The request, without any statement about its sender.
         case unmarked
+        /// A verified request to the AI service, with the operator's API key in place of the
+        /// client's, that was answered with this number of tokens.
+        case chat(tokens: Int)
+        /// A request like ``chat(tokens:)``, but the gateway left before the end of the answer.
+        case abandonedChat
     }
 
     /// The expected outcome of a request.
@@ -17,16 +22,20 @@ struct DemoRow {
         var status = 200
         /// The code of a refusal, or the advice to the app in a response.
         var code = "-"
+        /// The rest of the quota that the answer tells; nil if it tells none.
+        var left: Int?
         var arrival = Arrival.nothing
 
         static let accepted = Outcome()
 
-        static func refused(_ status: Int, _ code: String) -> Outcome {
-            Outcome(status: status, code: code)
+        static func refused(_ status: Int, _ code: String, left: Int? = nil) -> Outcome {
+            Outcome(status: status, code: code, left: left)
         }
 
-        static func arrived(_ arrival: Arrival, told code: String = "-") -> Outcome {
-            Outcome(code: code, arrival: arrival)
+        static func arrived(
+            _ arrival: Arrival, told code: String = "-", left: Int? = nil
+        ) -> Outcome {
+            Outcome(code: code, left: left, arrival: arrival)
         }
     }
 
@@ -35,9 +44,21 @@ struct DemoRow {
     let expected: Outcome
     let status: Int
     let code: String
+    let left: Int?
+
+    init(title: String, request: String, expected: Outcome, answer: HTTPAnswer) {
+        self.title = title
+        self.request = request
+        self.expected = expected
+        status = answer.status
+        code = answer.code ?? answer.advice ?? "-"
+        left = answer.quotaLeft
+    }
 
     func isExpected(_ seen: SeenRequest?) -> Bool {
-        guard status == expected.status, code == expected.code else { return false }
+        guard status == expected.status, code == expected.code, left == expected.left else {
+            return false
+        }
         guard let seen else { return expected.arrival == .nothing }
         guard seen.request == request else { return false }
         switch expected.arrival {
@@ -46,6 +67,10 @@ struct DemoRow {
             return seen.result == "verified" && seen.tier == tier && seen.level == level
         case .unverified: return seen.result == "unverified" && seen.key == "-"
         case .unmarked: return seen.result == "-" && seen.key == "-"
+        case .chat(let tokens):
+            return seen.result == "verified"
+                && seen.chat == SeenChat(tokenCount: tokens, endedEarly: false)
+        case .abandonedChat: return seen.result == "verified" && seen.chat?.endedEarly == true
         }
     }
 }

@@ -82,12 +82,4 @@ extension DemoScenario {
             .arrived(.unverified))
         try send("an assertion, only observed", try signed(old), .arrived(.verified()))
     }
-
-    /// Enrols a device without a row in the table.
-    private func enrol(_ device: SimulatedDevice) throws {
-        let challenge = try client.attestationChallenge(for: device.keyID)
-        let answer = try client.send(
-            try DeviceClient.enrolment(of: device, by: apple, challenge: challenge))
-        guard answer.status == 200 else { throw LabError("not enrolled: \(answer.text)") }
-    }
 }

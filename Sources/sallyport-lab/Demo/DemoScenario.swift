@@ -123,18 +123,30 @@ struct DemoScenario {
         loop.run()
     }
 
-    /// Sends a request and notes the outcome.
+    /// Sends a request and notes the outcome. `leaving`: the client leaves once the body of the
+    /// answer has begun.
     @discardableResult
     mutating func send(
-        _ title: String, _ request: HTTPRequest, _ expected: DemoRow.Outcome = .accepted
+        _ title: String, _ request: HTTPRequest, _ expected: DemoRow.Outcome = .accepted,
+        leaving: Bool = false
     ) throws -> HTTPAnswer {
         var marked = request
         marked.fields.append((Self.rowField, "\(rows.count + 1)"))
-        let answer = try client.send(marked)
+        let answer = leaving ? try client.leave(marked) : try client.send(marked)
         rows.append(
             DemoRow(
                 title: title, request: "\(request.method) \(request.target)", expected: expected,
-                status: answer.status, code: answer.code ?? answer.advice ?? "-"))
+                answer: answer))
         return answer
+    }
+
+    /// Enrols a device without a row in the table, and returns the ticket of its installation.
+    @discardableResult
+    func enrol(_ device: SimulatedDevice) throws -> String? {
+        let challenge = try client.attestationChallenge(for: device.keyID)
+        let answer = try client.send(
+            try DeviceClient.enrolment(of: device, by: apple, challenge: challenge))
+        guard answer.status == 200 else { throw LabError("not enrolled: \(answer.text)") }
+        return answer.member("installation")
     }
 }

@@ -1,20 +1,30 @@
 /// The demo's rows as a table for people.
 struct DemoTable {
+    /// What a table says beside the request and its status.
+    enum Kind {
+        case requests
+        /// Requests to the AI service, with what is left of their quota.
+        case chats
+    }
+
+    private let heading: [String]
     private let rows: [(cells: [String], isExpected: Bool)]
 
-    private static let heading = [
-        "", "what was sent", "request", "status", "code", "nginx saw the request",
-    ]
-
     /// `first`: the number of the first row in the upstream's log.
-    init(rows: ArraySlice<DemoRow>, first: Int, log: UpstreamLog) {
+    init(_ kind: Kind, rows: ArraySlice<DemoRow>, first: Int, log: UpstreamLog) {
+        let isOfChats = kind == .chats
+        heading =
+            ["", "what was sent", "request", "status", "code"]
+            + (isOfChats
+                ? ["tokens left", "the AI service saw the request"] : ["nginx saw the request"])
         self.rows = rows.enumerated().map { index, row in
             let seen = log[first + index]
             let isExpected = row.isExpected(seen)
-            let cells = [
+            var cells = [
                 isExpected ? "ok" : "WRONG", row.title, row.request, "\(row.status)", row.code,
-                Self.describe(seen, row),
             ]
+            if isOfChats { cells.append(row.left.map { "\($0)" } ?? "-") }
+            cells.append(Self.describe(seen, row))
             return (cells, isExpected)
         }
     }
@@ -26,14 +36,15 @@ struct DemoTable {
         let words = [seen.tier, seen.level].filter { !["none", "-"].contains($0) }
         let proof = words.isEmpty ? "" : " (\(words.joined(separator: ", ")))"
         let key = seen.key == "-" ? "" : ", key \(seen.key.prefix(8))"
-        return seen.result + proof + key
+        let chat = seen.chat.map { $0.endedEarly ? ", ended early" : ", \($0.tokenCount) tokens" }
+        return seen.result + proof + key + (chat ?? "")
     }
 
     var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }
 
     var text: String {
-        let all = [Self.heading] + rows.map(\.cells)
-        let widths = Self.heading.indices.map { column in
+        let all = [heading] + rows.map(\.cells)
+        let widths = heading.indices.map { column in
             all.map { $0[column].count }.max() ?? 0
         }
         func line(_ cells: [String]) -> String {
@@ -45,6 +56,6 @@ struct DemoTable {
             return line
         }
         let rule = widths.map { String(repeating: "-", count: $0) }
-        return ([Self.heading, rule] + rows.map(\.cells)).map(line).joined(separator: "\n")
+        return ([heading, rule] + rows.map(\.cells)).map(line).joined(separator: "\n")
     }
 }

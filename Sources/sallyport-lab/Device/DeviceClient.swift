@@ -8,12 +8,20 @@ import JSON
 
 /// A simulated device's connection to a gateway: does what an app does with `URLSession`.
 struct DeviceClient {
+    private let address: SocketAddress
     let connection: HTTPConnection
     /// The gateway's setting `endpoints.base`.
     let base: String
 
-    init(_ address: SocketAddress, base: String = "/") throws {
-        connection = try HTTPConnection(address)
+    /// - Parameters:
+    ///   - host: The value of `Host`; nil for the address.
+    ///   - check: What the gateway's certificate must be; nil without TLS.
+    init(
+        _ address: SocketAddress, host: String? = nil, check: GatewayCheck? = nil,
+        base: String = "/"
+    ) throws {
+        self.address = address
+        connection = try HTTPConnection(address, host: host, check: check)
         self.base = base
     }
 
@@ -36,10 +44,11 @@ struct DeviceClient {
         return answer.text
     }
 
-    /// The body of `POST /attest/verify`.
+    /// The body of `POST /attest/verify`. `ticket`: the one that an earlier enrolment was answered
+    /// with.
     static func enrolment(
         of device: SimulatedDevice, by apple: SimulatedApple, challenge: String, base: String = "/",
-        fault: AttestationFault? = nil
+        ticket: String? = nil, fault: AttestationFault? = nil
     ) throws -> HTTPRequest {
         let attestation = try device.attest(
             clientDataHash: SHA256.hash(Array(challenge.utf8)).array, by: apple,
@@ -49,6 +58,7 @@ struct DeviceClient {
         writer.member("key_id", string: device.keyID.base64)
         writer.member("attestation", string: Base64.encode(attestation))
         writer.member("challenge", string: challenge)
+        if let ticket { writer.member("installation", string: ticket) }
         writer.endObject()
         return posting(writer.finish(), base)
     }
@@ -56,7 +66,7 @@ struct DeviceClient {
     /// The body of `POST /attest/verify` for a phone's key.
     static func enrolment(
         of phone: SimulatedPhone, by google: SimulatedGoogle, challenge: String,
-        base: String = "/", fault: AndroidFault? = nil
+        base: String = "/", ticket: String? = nil, fault: AndroidFault? = nil
     ) throws -> HTTPRequest {
         let chain = try phone.attestation(
             challenge: SimulatedPhone.attestationChallenge(of: Array(challenge.utf8)), by: google,
@@ -69,6 +79,7 @@ struct DeviceClient {
         for certificate in chain { writer.element(string: Base64.encode(certificate)) }
         writer.endArray()
         writer.member("challenge", string: challenge)
+        if let ticket { writer.member("installation", string: ticket) }
         writer.endObject()
         return posting(writer.finish(), base)
     }
@@ -80,6 +91,12 @@ struct DeviceClient {
     }
 
     func send(_ request: HTTPRequest) throws -> HTTPAnswer { try connection.exchange(request) }
+
+    /// Sends a request on a connection of its own, and closes that once the body of the answer has
+    /// begun.
+    func leave(_ request: HTTPRequest) throws -> HTTPAnswer {
+        try HTTPConnection(address).begin(request)
+    }
 }
 
 /// The bytes that a request's assertion signs.
@@ -89,7 +106,7 @@ enum RequestShape: String, CaseIterable {
 }
 
 extension SimulatedDevice {
-    /// Adds the proof to a request. The path is signed without its query, as in apps.
+    /// Adds the proof to a request, whose path and query are signed as they are sent.
     func signing(
         _ request: HTTPRequest, challenge: String, shape: RequestShape = .header,
         keyIDPlace: KeyIDPlace = .header, names: RequestHeaderNames = RequestHeaderNames(),
@@ -98,10 +115,10 @@ extension SimulatedDevice {
         let signed: SignedRequest
         switch shape {
         case .header:
-            let path = request.target.prefix { $0 != "?" }
             signed = try sign(
-                method: request.method, path: String(path), body: request.body,
-                challenge: challenge, keyIDPlace: keyIDPlace, names: names, fault: fault)
+                method: request.method, path: String(request.path), query: request.query,
+                body: request.body, challenge: challenge, keyIDPlace: keyIDPlace, names: names,
+                fault: fault)
         case .body:
             signed = try sign(
                 body: request.body, keyIDPlace: keyIDPlace, names: names, fault: fault)

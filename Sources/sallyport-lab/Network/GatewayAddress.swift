@@ -12,12 +12,18 @@ extension SocketAddress {
         guard let colon = rest.lastIndex(of: ":"),
             let port = UInt16(rest[rest.index(after: colon)...])
         else { throw LabError("\(text) is not HOST:PORT") }
-        var host = rest[..<colon]
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        if let address = numeric(host: String(host), port: port) { return address }
-        guard let address = try resolve(host: String(host), port: port).first else {
+        let host = host(of: rest)
+        if let address = numeric(host: host, port: port) { return address }
+        guard let address = try resolve(host: host, port: port).first else {
             throw LabError("\(host) has no address")
         }
         return address
+    }
+
+    /// The host of `HOST:PORT`, without the brackets of an IPv6 address.
+    static func host(of authority: Substring) -> String {
+        var host = authority[..<(authority.lastIndex(of: ":") ?? authority.endIndex)]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        return String(host)
     }
 }

@@ -32,6 +32,12 @@ struct HTTPAnswer {
     /// The action that an app is advised to take although its request was served.
     var advice: String? { self["X-App-Attest-Action"] }
 
+    /// The rest of the only quota of the request's route; nil if the answer tells none.
+    var quotaLeft: Int? {
+        self["RateLimit"]?.split(separator: ";").first { $0.hasPrefix("r=") }
+            .flatMap { Int($0.dropFirst(2)) }
+    }
+
     /// The gateway's challenge for the next request.
     var nextChallenge: String? { self["X-App-Attest-Challenge"] }
 }
@@ -42,6 +48,14 @@ struct HTTPRequest {
     var target: String
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
+
+    /// The target without its query.
+    var path: Substring { target.prefix { $0 != "?" } }
+
+    /// The part of the target after the first `?`; nil if there is none.
+    var query: String? {
+        target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
+    }
 
     /// The value of the first field of that name, whatever its case.
     subscript(name: String) -> String? {

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import TLS
 
 /// A small client that waits for each answer: one connection, one request at a time.
 final class HTTPConnection: ReadinessHandler {
@@ -11,14 +12,18 @@ final class HTTPConnection: ReadinessHandler {
 
     private let host: String
     private let loop: EventLoop
-    private let descriptor: Int32
     private let watch: Watch
+    private var transport: Transport
     private var received = ByteBuffer()
     private var isTimedOut = false
 
-    init(_ address: SocketAddress) throws {
-        host = address.description
+    /// - Parameters:
+    ///   - host: The value of `Host`; nil for the address.
+    ///   - check: What the server's certificate must be; nil without TLS.
+    init(_ address: SocketAddress, host: String? = nil, check: GatewayCheck? = nil) throws {
+        self.host = host ?? address.description
         loop = try EventLoop()
+        let descriptor: Int32
         let isConnected: Bool
         switch Socket.connect(to: address) {
         case .connected(let raw): (descriptor, isConnected) = (raw, true)
@@ -26,20 +31,49 @@ final class HTTPConnection: ReadinessHandler {
         case .failed(let code): throw IOError("\(address)", errno: code)
         }
         watch = Watch(loop: loop, descriptor: descriptor)
-        watch.handler = self
+        transport = Transport(watch: watch)
+        transport.setHandler(self)
         if !isConnected {
             try waitUntilWritable()
             let code = Socket.connectError(descriptor)
             guard code == 0 else { throw IOError("\(address)", errno: code) }
         }
+        if let check { try secure(by: check.session(descriptor)) }
     }
 
-    deinit {
-        watch.cancel()
-        Socket.close(descriptor)
+    deinit { transport.close(.complete) }
+
+    /// Carries out the handshake of TLS.
+    private func secure(by session: TLSSession) throws {
+        while true {
+            switch session.handshake(on: watch) {
+            case .complete:
+                transport = Transport(watch: watch, session: session)
+                transport.setHandler(self)
+                return try waitUntilWritable()
+            case .wantRead, .wantWrite: try wait()
+            case .failed(let failure): throw LabError("\(host): \(failure)")
+            }
+        }
     }
 
     func exchange(_ request: HTTPRequest) throws -> HTTPAnswer {
+        let head = try receiveHead(for: request)
+        let fields = takeFields(of: head)
+        return HTTPAnswer(status: Int(head.status), fields: fields, body: try body(head.framing))
+    }
+
+    /// Sends a request, and returns the answer once its body has begun. The body is left on the
+    /// connection.
+    func begin(_ request: HTTPRequest) throws -> HTTPAnswer {
+        let head = try receiveHead(for: request)
+        let fields = takeFields(of: head)
+        if received.isEmpty { try read() }
+        return HTTPAnswer(status: Int(head.status), fields: fields, body: [])
+    }
+
+    /// Sends a request and receives the head of its final answer.
+    private func receiveHead(for request: HTTPRequest) throws -> ResponseHead {
         try write(request.bytes(host: host))
         var head = ResponseHead()
         let kind: HTTP.Method =
@@ -51,17 +85,18 @@ final class HTTPConnection: ReadinessHandler {
             case .incomplete: try read()
             case .refused(let refusal): throw LabError("the answer is not HTTP: \(refusal)")
             case .complete:
-                guard head.isInterim else { return try answer(head) }
+                guard head.isInterim else { return head }
                 received.consume(head.byteCount)
                 head.reset()
             }
         }
     }
 
-    private func answer(_ head: borrowing ResponseHead) throws -> HTTPAnswer {
+    /// Removes the head from the bytes received.
+    private func takeFields(of head: borrowing ResponseHead) -> [HTTPAnswer.Field] {
         let fields = Self.fields(of: head, in: received.readable)
         received.consume(head.byteCount)
-        return HTTPAnswer(status: Int(head.status), fields: fields, body: try body(head.framing))
+        return fields
     }
 
     private static func fields(
@@ -123,10 +158,10 @@ final class HTTPConnection: ReadinessHandler {
     private func write(_ bytes: [UInt8]) throws {
         var start = 0
         while start < bytes.count {
-            switch Socket.write(descriptor, bytes.span.extracting(start...)) {
+            switch transport.write(bytes.span.extracting(start...)) {
             case .bytes(let count): start += count
             case .wouldBlock: try waitUntilWritable()
-            case .failed(let code): throw LabError("\(host) closed: errno \(code)")
+            case .failed(let code): throw closed(code)
             }
         }
     }
@@ -137,22 +172,26 @@ final class HTTPConnection: ReadinessHandler {
 
     private func readIfOpen() throws -> Bool {
         while true {
-            switch Socket.read(descriptor, into: &received, atMost: 64 * 1024) {
+            switch transport.read(into: &received, atMost: 64 * 1024) {
             case .bytes: return true
             case .endOfFile: return false
-            case .failed(let code): throw LabError("\(host) closed: errno \(code)")
+            case .failed(let code): throw closed(code)
             case .wouldBlock:
-                watch.enableReading()
+                transport.enableReading()
                 try wait()
-                watch.disableReading()
+                transport.disableReading()
             }
         }
     }
 
+    private func closed(_ code: Int32) -> LabError {
+        LabError("\(host) closed: \(transport.failureText(errno: code))")
+    }
+
     private func waitUntilWritable() throws {
-        watch.enableWriting()
+        transport.enableWriting()
         try wait()
-        watch.disableWriting()
+        transport.disableWriting()
     }
 
     private func wait() throws {

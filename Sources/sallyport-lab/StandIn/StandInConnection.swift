@@ -10,6 +10,8 @@ final class StandInConnection: ReadinessHandler {
     private static let limits = HeadLimits(
         headByteCountMax: 32 * 1024, fieldCountMax: 100, targetByteCountMax: 1024)
     private static let bodyByteCountMax = 256 * 1024
+    /// Two requests: one that is taken, and one that waits for its answer.
+    private static let receivedByteCountMax = 2 * (limits.headByteCountMax + bodyByteCountMax)
 
     private unowned let listener: StandInListener
     private let watch: Watch
@@ -21,7 +23,11 @@ final class StandInConnection: ReadinessHandler {
     private var unsent = ByteBuffer()
     private var head = RequestHead()
     private var timer: Timer?
-    /// True while an answer is on its way. Nothing is read meanwhile.
+    /// The rest of an answer that comes in pieces.
+    private var stream: (any StandInStream)?
+    /// True from a piece of the stream until the next one is due.
+    private var isPausing = false
+    /// True while an answer is on its way. No request is taken meanwhile.
     private var isAnswering = false
     private var endsAfterwards = false
     private var isEndless = false
@@ -49,6 +55,8 @@ final class StandInConnection: ReadinessHandler {
         guard !isClosed else { return }
         isClosed = true
         timer = nil
+        stream?.end(isWhole: false)
+        stream = nil
         if let transport {
             transport.close(ending)
         } else {
@@ -64,6 +72,7 @@ final class StandInConnection: ReadinessHandler {
         if let session { return proceed(session) }
         guard let transport, !isClosed else { return }
         switch transport.read(into: &received, atMost: 64 * 1024) {
+        case .bytes where received.count > Self.receivedByteCountMax: end(.cut)
         case .bytes: takeRequests()
         case .wouldBlock: break
         case .endOfFile: end(.complete)
@@ -133,7 +142,13 @@ final class StandInConnection: ReadinessHandler {
 
     private func answer(_ request: HTTPRequest) {
         isAnswering = true
-        let reply = listener.answer(request)
+        switch listener.answer(request) {
+        case .reply(let reply): send(later: reply)
+        case .stream(let stream): begin(stream)
+        }
+    }
+
+    private func send(later reply: StandInReply) {
         guard reply.delay > .zero else { return send(reply) }
         let timer = Timer(loop: listener.loop) { [unowned self] in send(reply) }
         self.timer = timer
@@ -176,9 +191,41 @@ final class StandInConnection: ReadinessHandler {
         if !isBodiless { unsent.append(body.span) }
     }
 
+    // MARK: streams
+
+    private func begin(_ stream: any StandInStream) {
+        self.stream = stream
+        unsent.append("HTTP/1.1 200 200\r\nServer: stand-in\r\nTransfer-Encoding: chunked\r\n")
+        unsent.append("Content-Type: \(stream.contentType)\r\n\r\n")
+        if stream.interval > .zero {
+            timer = Timer(loop: listener.loop) { [unowned self] in
+                isPausing = false
+                flush()
+            }
+        }
+        flush()
+    }
+
+    /// Takes the next piece of the stream. False if there is no stream, or none is due.
+    private func takePiece() -> Bool {
+        guard let stream, !isPausing else { return false }
+        if let piece = stream.next() {
+            ChunkedEncoder.append(piece.span, to: &unsent)
+            isPausing = stream.interval > .zero
+            if isPausing { timer?.schedule(after: stream.interval) }
+        } else {
+            ChunkedEncoder.appendTerminator(to: &unsent)
+            self.stream = nil
+            stream.end(isWhole: true)
+        }
+        return true
+    }
+
+    // MARK: sending
+
     private func flush() {
         guard let transport, !isClosed else { return }
-        while !unsent.isEmpty || isEndless {
+        while !unsent.isEmpty || isEndless || takePiece() {
             if unsent.isEmpty { unsent.append([UInt8](repeating: 0x78, count: 16 * 1024).span) }
             let outcome = transport.write(unsent.readable)
             switch outcome {
@@ -189,7 +236,7 @@ final class StandInConnection: ReadinessHandler {
         }
         transport.disableWriting()
         if endsAfterwards { return end(.cut) }
-        guard isAnswering else { return }
+        guard isAnswering, stream == nil else { return }
         isAnswering = false
         takeRequests()
     }

@@ -1,10 +1,9 @@
-import AppAttestTesting
 import EventLoop
 import TLS
 
-/// One port of a stand-in for a server: Apple's, or a gateway.
+/// One port of a stand-in for a server: Apple's, a gateway, or an AI service.
 final class StandInListener: ReadinessHandler {
-    typealias Answer = (HTTPRequest) -> StandInReply
+    typealias Answer = (HTTPRequest) -> StandInAnswer
 
     let port: UInt16
     let answer: Answer
@@ -32,6 +31,13 @@ final class StandInListener: ReadinessHandler {
         watch = Watch(loop: loop, descriptor: listener)
         watch.handler = self
         watch.enableReading()
+    }
+
+    /// TLS with one certificate.
+    static func tls(_ identity: TLSIdentity) throws -> TLSServerContext {
+        try TLSServerContext(
+            TLSServerConfiguration(certificates: [.init(identity: identity)]),
+            ticketKeys: TLSTicketKeys(lifetime: .seconds(3600)))
     }
 
     deinit {

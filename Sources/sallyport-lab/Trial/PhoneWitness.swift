@@ -104,9 +104,6 @@ final class PhoneWitness {
         guard let members = try? JSONValue.parse(clientData.span, byteCountMax: 64 * 1024) else {
             return ["the client data is not JSON"]
         }
-        let query = request.target.firstIndex(of: "?").map {
-            String(request.target[request.target.index(after: $0)...])
-        }
         var expected = [
             "method": request.method,
             "bodySHA256": Base64.encode(SHA256.hash(request.body).array),
@@ -114,7 +111,7 @@ final class PhoneWitness {
         // An app signs the decoded path.
         if !request.path.contains("%") { expected["path"] = String(request.path) }
         // It is optional.
-        if members["query"] != nil { expected["query"] = query ?? "" }
+        if members["query"] != nil { expected["query"] = request.query ?? "" }
         return expected.filter { members[$0.key]?.stringValue != $0.value }.keys.sorted().map {
             "the client data's \($0) is not the request's"
         }

@@ -1,5 +1,6 @@
 import AppAttestTesting
 import Bytes
+import Crypto
 import EventLoop
 import JSON
 
@@ -7,7 +8,8 @@ import JSON
 /// through, and notes how a client reacts to its faults.
 ///
 /// A client sends one request after another, each with a body that no other has. So a body that
-/// comes again is another attempt, and a new body ends the act.
+/// comes again is another attempt, and a new body ends the act. Every attempt also goes to the
+/// gateway, which alone says if its proof holds, even if the client gets another answer.
 final class Trial {
     private let gateway: TrialGateway
     private var waiting: ArraySlice<TrialAct>
@@ -18,12 +20,16 @@ final class Trial {
     private var earlier: Set<[UInt8]> = []
     private var assertions: Set<String> = []
     private var keyIDs: Set<String> = []
-    /// The challenge that the client has not used yet.
-    private var unusedChallenge: String?
-    private var card = TrialCard()
+    /// The challenge of the last answer, if the client has not used it yet.
+    private var offeredChallenge: String?
+    /// The tickets that the client got, oldest first.
+    private var tickets: [String] = []
+    private var card: TrialCard
     private let now: () -> Int64
     /// Looks at what a client on Android sends; nil in a trial of another.
     private let witness: PhoneWitness?
+    /// The target of the redirection, which has no name that a client could know.
+    private let elsewhere = "/" + Hex.encode(RandomBytes.bytes(8))
     /// True if any client came.
     private(set) var isReached = false
 
@@ -31,11 +37,16 @@ final class Trial {
     var onEnd: (() -> Void)?
 
     /// `now`: milliseconds of a clock that is never set.
-    init(gateway: TrialGateway, platform: LabPlatform, now: @escaping () -> Int64) {
+    init(
+        gateway: TrialGateway, platform: LabPlatform, seed: UInt64, now: @escaping () -> Int64
+    ) {
         self.gateway = gateway
         self.now = now
         witness = platform == .android ? PhoneWitness() : nil
-        waiting = (platform == .android ? TrialAct.android : TrialAct.all)[...]
+        card = TrialCard(seed: seed)
+        // The seed determines the order of the acts.
+        var chance = SplitMix64(state: seed)
+        waiting = TrialAct.all(platform, &chance)[...]
         act = waiting.popFirst()
     }
 
@@ -50,17 +61,16 @@ final class Trial {
 
     func reply(to request: HTTPRequest) -> StandInReply {
         isReached = true
-        switch request.path.dropFirst(gateway.base.utf8.count) {
+        let endpoint = request.path.dropFirst(gateway.base.utf8.count)
+        watchTickets(request, isEnrolment: endpoint == "attest/verify")
+        switch endpoint {
         case "attest/verify": return enrol(request)
-        case "assert/challenge":
-            if unusedChallenge != nil { record.needlessFetchCount += 1 }
-            return forward(request)
         case "assert/token":
-            witness?.mistakes(ofRequest: request).forEach(blame)
+            blame(witness?.mistakes(ofRequest: request), .requestOnAndroid)
             return forward(request)
-        case "attest/challenge", "attest/failure": return forward(request)
+        case "assert/challenge", "attest/challenge", "attest/failure": return forward(request)
         default:
-            if request.path == Self.elsewhere {
+            if request.path == elsewhere {
                 record.strayRequestCount += 1
                 return StandInReply(status: 204)
             }
@@ -79,70 +89,99 @@ final class Trial {
     }
 
     private func enrol(_ request: HTTPRequest) -> StandInReply {
-        witness?.mistakes(ofEnrolment: request).forEach(blame)
+        blame(witness?.mistakes(ofEnrolment: request), .enrolmentOnAndroid)
         let members = try? JSONValue.parse(request.body.span, byteCountMax: 64 * 1024)
         if let keyID = members?["key_id"]?.stringValue, keyIDs.insert(keyID).inserted {
             record.newKeyCount += 1
         }
-        guard act?.place == .enrolment else { return forward(request) }
+        if let ticket = tickets.last, members?["installation"]?.stringValue != ticket {
+            record.ticketlessCount += 1
+        }
+        guard act?.place == .enrolment else { return forwardEnrolment(request) }
         let texts = members?["chain"]?.arrayValue ?? [members?["attestation"]].compactMap(\.self)
         let attestation = Array(texts.compactMap(\.stringValue).joined(separator: " ").utf8)
-        let index = note(request, attestation)
-        if let act, index < act.misdeeds.count {
-            return commit(act.misdeeds[index], request)
-        }
+        if let reply = attempt(request, attestation) { return reply }
         // This attempt ends the act, and begins the next.
         end()
-        guard act?.place == .enrolment else { return forward(request) }
-        _ = note(request, attestation)
-        return act?.misdeeds.first.map { commit($0, request) } ?? forward(request)
+        guard act?.place == .enrolment else { return forwardEnrolment(request) }
+        return attempt(request, attestation) ?? forwardEnrolment(request)
     }
 
-    private func note(_ request: HTTPRequest, _ attestation: [UInt8]) -> Int {
+    /// Notes an attempt to enrol. Returns nil if the act has no answer of its own to it.
+    private func attempt(_ request: HTTPRequest, _ attestation: [UInt8]) -> StandInReply? {
         record.attestations.insert(attestation)
-        record.attempts.append(.init(milliseconds: now(), challenge: nil, status: 0))
-        return record.attempts.count - 1
+        var attempt = TrialRecord.Attempt(milliseconds: now())
+        defer { record.attempts.append(attempt) }
+        guard let misdeeds = act?.misdeeds, record.attempts.count < misdeeds.count else {
+            return nil
+        }
+        let misdeed = misdeeds[record.attempts.count]
+        // A gateway that refuses an enrolment does not keep its key.
+        if case .refuse = misdeed { return spoil(misdeed, StandInReply(status: 200), request) }
+        let answer = gateway.reply(to: request)
+        attempt.refusal = TrialGateway.refusal(in: answer)
+        return spoil(misdeed, answer, request)
     }
 
-    private func serve(_ request: HTTPRequest) -> StandInReply {
-        // A client may go on without a proof while its enrolment waits. No act is about that.
-        if act?.place == .enrolment, request["X-App-Attest-Assertion"] == nil {
-            return forward(request)
+    private func forwardEnrolment(_ request: HTTPRequest) -> StandInReply {
+        let reply = forward(request)
+        let answer = try? JSONValue.parse(reply.body.span, byteCountMax: 64 * 1024)
+        if reply.status == 200, let ticket = answer?["installation"]?.stringValue {
+            tickets.append(ticket)
         }
-        // A client that was enrolled before does not enrol.
-        while act?.place == .enrolment { end(isReached: false) }
-        let identity = Array("\(request.method) \(request.target)\n".utf8) + request.body
-        if subject != identity {
-            if let subject {
-                earlier.insert(subject)
-                end()
-            }
-            subject = identity
-        }
-        if earlier.contains(identity) {
-            blame("sent a request again when another had followed it")
-        }
-        if let assertion = request["X-App-Attest-Assertion"],
-            !assertions.insert(assertion).inserted
-        {
-            blame("sent the same assertion twice")
-        }
-        witness?.mistakes(ofRequest: request).forEach(blame)
-        guard let act else { return over() }
-        let challenge = request.signedChallenge
-        if challenge == unusedChallenge { unusedChallenge = nil }
-        let index = record.attempts.count
-        let time = now()
-        let reply =
-            index < act.misdeeds.count
-            ? commit(act.misdeeds[index], request) : forward(request)
-        record.attempts.append(
-            .init(milliseconds: time, challenge: challenge, status: reply.status))
         return reply
     }
 
-    private func blame(_ mistake: String) {
-        if !card.overall.contains(mistake) { card.overall.append(mistake) }
+    private func serve(_ request: HTTPRequest) -> StandInReply {
+        let assertion = request["X-App-Attest-Assertion"]
+        // A client may go on without a proof while its enrolment waits. No act is about that.
+        if act?.place == .enrolment, assertion == nil { return forward(request) }
+        // A client that was enrolled before does not enrol.
+        while act?.place == .enrolment { end(isReached: false) }
+        let identity = Array("\(request.method) \(request.target)\n".utf8) + request.body
+        if earlier.contains(identity) {
+            blame(["sent a request again when another had followed it"], .notAfterAnother)
+            return forward(request)
+        }
+        if let subject, subject != identity {
+            earlier.insert(subject)
+            end()
+        }
+        subject = identity
+        blame(witness?.mistakes(ofRequest: request), .requestOnAndroid)
+        guard let act else { return over() }
+        if let assertion, !assertions.insert(assertion).inserted { record.repeatsAssertion = true }
+        let index = record.attempts.count
+        var attempt = TrialRecord.Attempt(milliseconds: now())
+        if let offered = offeredChallenge {
+            attempt.signsOfferedChallenge = request.signs(offered)
+            if attempt.signsOfferedChallenge { offeredChallenge = nil }
+        }
+        let answer = gateway.reply(to: request)
+        attempt.refusal =
+            assertion == nil ? "it has no assertion" : TrialGateway.refusal(in: answer)
+        let reply =
+            index < act.misdeeds.count
+            ? spoil(act.misdeeds[index], answer, request) : passedOn(answer)
+        attempt.status = reply.status
+        record.attempts.append(attempt)
+        return reply
+    }
+
+    private func blame(_ mistakes: [String]?, _ advice: TrialAdvice) {
+        for text in mistakes ?? [] {
+            let mistake = TrialMistake(text: text, advice: advice)
+            if !card.overall.contains(mistake) { card.overall.append(mistake) }
+        }
+    }
+
+    /// Its holder can take the place of the installation, so a ticket goes to the gateway alone.
+    private func watchTickets(_ request: HTTPRequest, isEnrolment: Bool) {
+        let body = isEnrolment ? "" : String(decoding: request.body, as: UTF8.self)
+        let texts = [request.target, body] + request.fields.map(\.value)
+        if tickets.contains(where: { ticket in texts.contains { $0.contains(ticket) } }) {
+            blame(["sent its ticket with another request than an enrolment"], .onlyToEnrolment)
+        }
     }
 
     private func over() -> StandInReply {
@@ -154,74 +193,69 @@ final class Trial {
 
     // MARK: answers
 
-    private static let elsewhere = "/trial/elsewhere"
     private static let day: Int64 = 24 * 3600
 
     private func forward(_ request: HTTPRequest) -> StandInReply {
-        let reply = gateway.reply(to: request)
-        keepChallenge(of: reply)
+        passedOn(gateway.reply(to: request))
+    }
+
+    private func passedOn(_ reply: StandInReply) -> StandInReply {
+        offeredChallenge = TrialGateway.challenge(in: reply) ?? offeredChallenge
         return reply
     }
 
-    private func keepChallenge(of reply: StandInReply) {
-        let name = "x-app-attest-challenge"
-        if let field = reply.fields.first(where: { $0.name.lowercased() == name }) {
-            unusedChallenge = field.value
-        }
-    }
-
-    private func commit(_ misdeed: TrialAct.Misdeed, _ request: HTTPRequest) -> StandInReply {
+    /// The client's answer to the request: the gateway's, after the misdeed.
+    private func spoil(
+        _ misdeed: TrialAct.Misdeed, _ answer: StandInReply, _ request: HTTPRequest
+    ) -> StandInReply {
+        var reply = answer
         switch misdeed {
         case .refuse(let status, let code, let action, let retryAfter, let retry):
-            // The API gets the request, and only its answer is missing.
-            if code == "upstream_failed" { _ = gateway.reply(to: request) }
-            let challenge = gateway.challenge(for: request["X-App-Attest-Key-Id"])
-            let reply = TrialGateway.refusal(
-                status, code: code, action: action, retryAfter: retryAfter, retry: retry,
-                challenge: challenge)
-            record.offeredChallenges += [challenge].compactMap(\.self)
-            keepChallenge(of: reply)
-            return reply
-        case .lose:
-            var reply = gateway.reply(to: request)
-            reply.conduct = .close
-            return reply
-        case .cut:
-            var reply = gateway.reply(to: request)
-            reply.conduct = .cut
-            return reply
+            let challenge =
+                TrialGateway.challenge(in: answer)
+                ?? gateway.challenge(for: request["X-App-Attest-Key-Id"])
+            return passedOn(
+                TrialGateway.refusal(
+                    status, code: code, action: action, retryAfter: retryAfter, retry: retry,
+                    challenge: challenge))
+        case .lose: reply.conduct = .close
+        case .cut: reply.conduct = .cut
         case .page(let status):
-            var reply = StandInReply(
+            reply = StandInReply(
                 status: status, text: "<html><title>Service unavailable</title></html>\n")
             reply.fields = [.init("Content-Type", "text/html")]
-            return reply
         case .redirect:
-            var reply = StandInReply(status: 307)
-            reply.fields = [.init("Location", Self.elsewhere)]
-            return reply
+            reply = StandInReply(status: 307)
+            reply.fields = [.init("Location", elsewhere)]
         case .oldDate:
-            var reply = forward(request)
             reply.fields.removeAll { $0.name.lowercased() == "date" }
             var date = ByteBuffer(capacity: 32)
             WallClock.appendHTTPDate(seconds: WallClock.now().seconds - Self.day, to: &date)
             reply.fields.append(.init("Date", String(decoding: date.readable.array, as: UTF8.self)))
-            return reply
+            return passedOn(reply)
         case .advise:
-            var reply = forward(request)
             reply.fields.append(.init("X-App-Attest-Action", "update_app"))
-            return reply
+            return passedOn(reply)
+        case .ask(let word):
+            reply.fields.append(.init("X-Trial", word))
+            return passedOn(reply)
         }
+        return reply
     }
 }
 
 extension HTTPRequest {
-    var path: Substring { target.prefix { $0 != "?" } }
-
     /// The challenge that the request's assertion covers, in either shape, if it can be read.
     var signedChallenge: String? {
         let clientData =
             self["X-App-Attest-Client-Data"].flatMap { Base64.decode($0) } ?? body
         let members = try? JSONValue.parse(clientData.span, byteCountMax: 64 * 1024)
         return members?["challenge"]?.stringValue
+    }
+
+    /// True if the assertion covers this challenge, in either spelling that gateways take.
+    fileprivate func signs(_ challenge: String) -> Bool {
+        guard let signed = signedChallenge else { return false }
+        return signed == challenge || Base64.decode(signed) == Array(challenge.utf8)
     }
 }

@@ -1,5 +1,8 @@
 import AppAttestTesting
+import Bytes
+import Crypto
 import EventLoop
+import HTTP
 
 /// The real gateway behind a trial.
 final class TrialGateway {
@@ -61,6 +64,20 @@ final class TrialGateway {
         "transfer-encoding", "upgrade",
     ]
 
+    /// The challenge that an answer brings for the next request.
+    static func challenge(in reply: StandInReply) -> String? {
+        reply.fields.first { $0.name.lowercased() == "x-app-attest-challenge" }?.value
+    }
+
+    /// The code with which a gateway refuses; nil if the answer is the API's.
+    static func refusal(in reply: StandInReply) -> String? {
+        HTTPAnswer(
+            status: reply.status,
+            fields: reply.fields.map { HTTPAnswer.Field(name: $0.name, value: $0.value) },
+            body: reply.body
+        ).code
+    }
+
     /// A refusal in the gateway's form.
     static func refusal(
         _ status: Int, code: String, action: String, retryAfter: Int?, retry: String?,
@@ -68,16 +85,19 @@ final class TrialGateway {
     ) -> StandInReply {
         // The gateway says so about a request that it has passed on.
         let assertion = code == "upstream_failed" ? "spent" : "unspent"
+        let id = Hex.encode(RandomBytes.bytes(16))
+        let title = StatusPhrase.text(for: UInt16(status))
         var reply = StandInReply(
             status: status,
             text: """
-                {"type":"about:blank","title":"\(status)","status":\(status),"code":"\(code)",\
+                {"type":"about:blank","title":"\(title)","status":\(status),"code":"\(code)",\
                 "action":"\(action)",\(retry.map { "\"retry\":\($0)," } ?? "")\
-                "assertion":"\(assertion)","request_id":"trial"}
+                "assertion":"\(assertion)","request_id":"\(id)"}
                 """)
         reply.retryAfter = retryAfter.map { "\($0)" }
         reply.fields = [
             .init("Content-Type", "application/problem+json"), .init("Cache-Control", "no-store"),
+            .init("X-Request-Id", id),
         ]
         if status == 401 {
             reply.fields.append(.init("WWW-Authenticate", "AppAttest error=\"\(code)\""))
