@@ -47,7 +47,7 @@ struct AndroidTrialTests {
 
     private func expectFullMarks(_ status: ChildProcess.ExitStatus, _ card: JSONValue) {
         #expect(status == .exited(0), "\(card)")
-        #expect(card["of"]?.integerValue == 23)
+        #expect(card["of"]?.integerValue == 25)
         #expect(card["passed"] == card["of"] && card["mistakes"] == .array([]), "\(card)")
     }
 

@@ -144,7 +144,7 @@ struct ClientRefusalTests {
             ["keys", "revoke", "-c", site.gateway.configurationPath, keyID])
         #expect(outcome.status == .exited(0))
         // Gateways hear of it within a second.
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         var refused: String?
         while refused == nil, Date() < limit {
             refused = await code { _ = try await client.send(request) }

@@ -16,13 +16,16 @@ struct JavaClient {
     private let directory: ScratchDirectory
 
     /// Compiles it, and records a warning as an issue.
-    init() throws {
+    ///
+    /// - Parameter others: Other folders with sources.
+    init(with others: [String] = []) throws {
         directory = try ScratchDirectory()
+        let sources = try ([Self.folder] + others).flatMap(Self.sources(below:))
         let compiled = try ChildProcess.run(
             "javac",
             [
                 "--release", "11", "-Xlint:all", "-Werror", "-d", directory.path(of: "classes"),
-            ] + Self.sources(below: Self.folder), within: Self.patience)
+            ] + sources, within: Self.patience)
         try #require(compiled.status == .exited(0), "\(compiled.standardError)")
     }
 

@@ -44,7 +44,7 @@ struct JavaClientTests {
         #expect(
             outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
         #expect(outcome.standardOutput.hasSuffix("\n0 failures\n"))
-        #expect(outcome.standardOutput.split(separator: "\n").count { $0.hasPrefix("ok ") } == 10)
+        #expect(outcome.standardOutput.split(separator: "\n").count { $0.hasPrefix("ok ") } == 12)
         // Only what the app signed has reached the API.
         #expect(site.upstream.requests.allSatisfy { $0["X-Attest-Result"] == "verified" })
         #expect(!site.upstream.requests.contains { $0.body == Array("{\"amount\":1000}".utf8) })

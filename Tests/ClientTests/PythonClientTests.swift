@@ -8,10 +8,12 @@ struct PythonClientTests {
         URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path + "/clients/python"
 
-    @Test("does what its own tests say")
-    func unittest() throws {
+    @Test(
+        "does what its own tests say, and what every client does",
+        arguments: ["test_client", "test_behaviour"])
+    func unittest(module: String) throws {
         let outcome = try ChildProcess.run(
-            "python3", ["-m", "unittest"], environment: ["PYTHONDONTWRITEBYTECODE": "1"],
+            "python3", ["-m", "unittest", module], environment: ["PYTHONDONTWRITEBYTECODE": "1"],
             workingDirectory: Self.folder)
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
     }

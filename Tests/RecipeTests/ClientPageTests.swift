@@ -17,28 +17,46 @@ struct ClientPageTests {
 
     @Test("are run one after the other, and do what the page says")
     func commands() throws {
-        let pages = ["testing", "assertion", "platforms"].map { "docs/client/\($0).md" }
+        let pages = ["testing", "workbench", "assertion", "platforms"].map {
+            "docs/client/\($0).md"
+        }
         let lines = try pages.flatMap { try Document($0).blocks.flatMap(\.lines) }
             .filter { $0.hasPrefix("sallyport-lab ") }
         #expect(lines.count >= 7)
         var gateway: GatewayProcess?
         for line in lines {
             if line.contains("--gateway"), gateway == nil {
-                var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+                var configuration = GatewayConfiguration.enforcing(
+                    upstreamPort: upstream.port,
+                    attest: "mode: enforce, accept: [assertion, token]")
                 configuration.extraRootPaths = [directory.path(of: "root.pem")]
                 gateway = try GatewayProcess(configuration, directory: directory)
             }
             let text = line.replacing("127.0.0.1:8080", with: "127.0.0.1:\(gateway?.port ?? 0)")
                 .replacing("HASH", with: String(repeating: "0", count: 64))
+            if text == "sallyport-lab sign" {
+                try serve()
+                continue
+            }
             let outcome = try Shell(directory: directory, configurationPath: "").run(text)
             #expect(outcome.status == .exited(0), "\(text): \(outcome.standardError)")
-            if text.contains("device request") {
-                #expect(outcome.standardOutput.hasPrefix("HTTP/1.1 200"))
+            if text.contains("device request"), !text.contains("--fault help") {
+                let status = text.contains("--fault") ? 401 : 200
+                #expect(outcome.standardOutput.hasPrefix("HTTP/1.1 \(status)"))
             }
         }
         #expect(upstream.requests.count == 1)
         #expect(FileManager.default.fileExists(atPath: directory.path(of: "vectors.json")))
     }
+
+    /// The signing service, which runs until it is ended, on a port that is free.
+    private func serve() throws {
+        let service = try ChildProcess(
+            BuiltProgram.lab, ["sign", "--listen", "127.0.0.1:0"],
+            workingDirectory: directory.path)
+        try service.waitForLine(on: .standardOutput, containing: #"{"port":"#)
+    }
+
     @Test("show every step of an Android client, which a gateway accepts")
     func android() throws {
         let block = try #require(

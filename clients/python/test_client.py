@@ -11,6 +11,8 @@ import sallyport_client as sallyport
 class Device:
     """Makes keys with names in a row, and fails as it is told."""
 
+    is_supported = True
+
     def __init__(self):
         self.key_count = 0
         self.failures = []
@@ -39,16 +41,23 @@ def refusal(status, code, action, **headers):
         status, fields, json.dumps({"code": code, "action": action}).encode())
 
 
+def challenge(token):
+    document = {"challenge": token, "expires_in": 120}
+    return sallyport.Answer(200, {}, json.dumps(document).encode())
+
+
 class Gateway:
     """A transport that takes everything, but for the answers that a test puts before."""
 
     def __init__(self):
         self.requests = []
+        self.bodies = {}
         self.answers = {}
 
     def __call__(self, method, target, headers, body):
         path = target.partition("?")[0]
         self.requests.append((method, path, headers))
+        self.bodies[path] = body
         waiting = self.answers.get(path)
         if waiting:
             answer = waiting.pop(0)
@@ -56,11 +65,37 @@ class Gateway:
                 raise answer
             return answer(headers) if callable(answer) else answer
         if path.endswith("/challenge"):
-            return sallyport.Answer(200, {}, b"challenge")
+            return challenge("challenge")
         return sallyport.Answer(200, {}, b"")
 
     def count(self, path):
         return sum(request[1] == path for request in self.requests)
+
+
+class TicketTest(unittest.TestCase):
+    def setUp(self):
+        self.gateway, self.kept = Gateway(), []
+
+    def enrol(self):
+        """As after a reinstall, which loses the state and not the ticket."""
+        client = sallyport.Client(
+            self.gateway, Device(), ticket=self.kept[-1] if self.kept else None,
+            keep_ticket=self.kept.append)
+        client.enrol()
+        return json.loads(self.gateway.bodies["/attest/verify"]).get("installation")
+
+    def test_is_brought_with_the_next_key_and_replaced(self):
+        self.gateway.answers["/attest/verify"] = [
+            sallyport.Answer(200, {}, json.dumps({"installation": name}).encode())
+            for name in ("first", "second", "third")]
+        self.assertEqual([self.enrol() for _ in range(3)], [None, "first", "second"])
+        self.assertEqual(self.kept, ["first", "second", "third"])
+
+    def test_of_a_gateway_that_gives_none(self):
+        for body in (b"", b"{}", b"[]", b'{"installation":1}'):
+            self.gateway.answers["/attest/verify"] = [sallyport.Answer(200, {}, body)]
+            self.assertIsNone(self.enrol())
+        self.assertEqual(self.kept, [])
 
 
 class ClientTest(unittest.TestCase):
@@ -230,6 +265,8 @@ class ClientTest(unittest.TestCase):
 class Phone:
     """Makes keys with names in a row, and keeps what it attested and signed."""
 
+    is_supported = True
+
     def __init__(self):
         self.challenges, self.signed, self.failures = [], [], []
 
@@ -274,7 +311,7 @@ class AndroidClientTest(unittest.TestCase):
 
     def test_longer_challenge_than_keystore_takes_is_hashed(self):
         token = b"c" * 129
-        self.gateway.answers["/attest/challenge"] = [sallyport.Answer(200, {}, token)]
+        self.gateway.answers["/attest/challenge"] = [challenge(token.decode())]
         self.client.enrol()
         self.assertEqual(self.phone.challenges, [hashlib.sha256(token).digest()])
 

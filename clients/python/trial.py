@@ -21,6 +21,8 @@ import sallyport_client
 class Lab:
     """Keys in files of sallyport-lab."""
 
+    is_supported = True
+
     def __init__(self, lab, state):
         self._lab, self._path = lab, state
         self._count = 0
@@ -86,27 +88,69 @@ class LabPhone(Lab):
             "android-signature", "--client-data-file", self._write(client_data))
 
 
-def main(port, lab, state, root, app, ca=None):
+class Player:
+    """Runs a client, and does to it what `X-Trial` says."""
+
+    COUNT_MAX = 200
+
+    def __init__(self, kind, transport, device):
+        self.kind, self.transport, self.device = kind, transport, device
+        self.saved, self.ticket = {}, None
+        self.restart()
+
+    def restart(self):
+        """Starts the app, with what it has saved."""
+        self.client = self.kind(
+            self.transport, self.device, dict(self.saved), save=self.save, ticket=self.ticket,
+            keep_ticket=self.keep_ticket)
+
+    def reinstall(self):
+        """Only the ticket survives."""
+        self.saved = {}
+        self.restart()
+
+    def save(self, state):
+        self.saved = dict(state)
+
+    def keep_ticket(self, ticket):
+        self.ticket = ticket
+
+    def play(self):
+        """Sends requests until the trial is over. Returns whether it ended."""
+        for number in range(self.COUNT_MAX):
+            try:
+                answer = self.send(number)
+            except sallyport_client.TryLater as later:
+                time.sleep(max(0, later.until - time.time()))
+            except (sallyport_client.Refused, OSError) as error:
+                print(number, repr(error), file=sys.stderr)
+            else:
+                word = answer.headers.get("x-trial")
+                if word == "over":
+                    return True
+                if word == "restart":
+                    self.restart()
+                if word == "reinstall":
+                    self.reinstall()
+        return False
+
+    def send(self, number):
+        return self.client.send("POST", "/api/trial", b'{"n":%d}' % number)
+
+
+def parts(port, lab, state, root, app, ca=None):
+    """The class of the client, its transport and its device."""
     package, is_android, digest = app.partition("=")
     context = ssl.create_default_context(cafile=ca) if ca else None
     scheme = "https" if ca else "http"
     transport = sallyport_client.http_transport(f"{scheme}://localhost:{port}", context)
     if is_android:
-        client = sallyport_client.AndroidClient(
-            transport, LabPhone(lab, state, root, package, digest))
-    else:
-        client = sallyport_client.Client(transport, LabDevice(lab, state, root, app))
-    for number in range(200):
-        try:
-            answer = client.send("POST", "/api/trial", b'{"n":%d}' % number)
-        except sallyport_client.TryLater as later:
-            time.sleep(max(0, later.until - time.time()))
-        except (sallyport_client.Refused, OSError) as error:
-            print(number, repr(error), file=sys.stderr)
-        else:
-            if answer.headers.get("x-trial") == "over":
-                return 0
-    return 1
+        return sallyport_client.AndroidClient, transport, LabPhone(lab, state, root, package, digest)
+    return sallyport_client.Client, transport, LabDevice(lab, state, root, app)
+
+
+def main(*words):
+    return 0 if Player(*parts(*words)).play() else 1
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import Foundation
                     throw URLError(.badServerResponse)
                 }
                 let refusal = try await Self.refusal(bytes, response)
-                return Answer(content: bytes, response: response, refusal: refusal)
+                return Answer(bytes, response, refusal: refusal)
             }
             return (answer.content, answer.response)
         }

@@ -136,7 +136,16 @@ extension AppAttestClient {
         }
     }
 
+    /// The part of the answer to an enrolment that the client keeps. A gateway of an earlier
+    /// version gives no ticket.
+    private struct Attested: Decodable {
+        let installation: String?
+    }
+
     private func verify(_ members: [String: String]) async throws {
+        var members = members
+        // Without its ticket, the app is another installation; it works all the same.
+        members["installation"] = try? tickets?.load()
         var request = URLRequest(url: configuration.gateway.appendingPathComponent("attest/verify"))
         request.httpMethod = "POST"
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
@@ -150,7 +159,11 @@ extension AppAttestClient {
             }
             let (data, response) = try await transmit(request, body)
             keepChallenge(of: response)
-            if response.statusCode == 200 { return }
+            if response.statusCode == 200 {
+                let attested = try? JSONDecoder().decode(Attested.self, from: data)
+                if let ticket = attested?.installation { try? tickets?.save(ticket) }
+                return
+            }
             guard let refusal = Refusal(data, response) else {
                 throw ClientError.unexpectedAnswer(status: response.statusCode)
             }
@@ -201,7 +214,9 @@ extension AppAttestClient {
             case .invalidKey, .invalidInput: return .newKey
             case .featureUnsupported: return .giveUp
             default:
-                return state.failureCount < Self.unknownFailureMax ? later : .newKey
+                // Without a key there is none to give up.
+                let isSpent = state.keyID != nil && state.failureCount >= Self.unknownFailureMax
+                return isSpent ? .newKey : later
             }
         case ClientError.refused(let refusal):
             switch refusal.action {
@@ -239,9 +254,13 @@ extension AppAttestClient {
                 from: now,
                 length: (advice ?? state.advice)?.keyInterval ?? retries.newKeyInterval)
         case .giveUp:
-            if case ClientError.refused = error {
+            switch error {
+            case ClientError.refused:
                 state.wait = .init(
                     from: now, length: advice?.first ?? retries.enrolmentWaitMax)
+            // Asking again at each request would only cost time.
+            case is DCError: state.wait = .init(from: now, length: retries.enrolmentWaitMax)
+            default: break
             }
         }
         try keep(state)

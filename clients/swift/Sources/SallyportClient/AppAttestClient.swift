@@ -24,6 +24,7 @@ public actor AppAttestClient {
     let service: any AttestService
     let deviceTokens: any DeviceTokenService
     let store: any EnrolmentStore
+    let tickets: (any TicketStore)?
     let transport: any Transport
     let clock: ClientClock
     private let turnstile: Turnstile
@@ -41,18 +42,24 @@ public actor AppAttestClient {
 
     /// Makes a client with the device's own services and its state in the keychain.
     public init(_ configuration: Configuration) {
-        self.init(configuration, store: KeychainStore(gateway: configuration.gateway))
+        self.init(
+            configuration, store: KeychainStore(gateway: configuration.gateway),
+            tickets: KeychainTicketStore(gateway: configuration.gateway))
     }
 
     /// Makes a client with the given parts.
+    ///
+    /// - Parameter tickets: Nil if a reinstalled app is to be another installation.
     public init(
         _ configuration: Configuration, store: any EnrolmentStore,
+        tickets: (any TicketStore)? = nil,
         service: any AttestService = DeviceAttestService(),
         deviceTokens: any DeviceTokenService = DeviceCheckService(),
         transport: any Transport = SessionTransport(), clock: ClientClock = ClientClock()
     ) {
         self.configuration = configuration
         self.store = store
+        self.tickets = tickets
         self.service = service
         self.deviceTokens = deviceTokens
         self.transport = transport
@@ -119,7 +126,7 @@ public actor AppAttestClient {
     // MARK: attempts
 
     /// An answer, with the gateway's own statements in it.
-    struct Answer<Content: Sendable>: Sendable {
+    public struct Answer<Content: Sendable>: Sendable {
         let content: Content
         let response: HTTPURLResponse
         let refusal: Refusal?
@@ -128,15 +135,25 @@ public actor AppAttestClient {
         var token: SessionToken?
         /// The reason why the request was sent without a proof.
         var unproved: (any Error)?
+
+        /// Makes the answer that another HTTP stack has received.
+        ///
+        /// - Parameter refusal: What ``Refusal/init(_:_:)`` finds in the answer.
+        public init(_ content: Content, _ response: HTTPURLResponse, refusal: Refusal?) {
+            self.content = content
+            self.response = response
+            self.refusal = refusal
+        }
     }
 
-    typealias Exchange<Content: Sendable> =
+    /// Sends a request once, as it is, and follows no redirection.
+    public typealias Exchange<Content: Sendable> =
         @Sendable (URLRequest, RequestBody) async throws -> Answer<Content>
 
     /// Sends until the API has answered, or nothing is left to try.
     func deliver<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
-        whenUnproved: Configuration.Unproved? = nil, _ exchange: @escaping Exchange<Content>
+        whenUnproved: Configuration.Unproved? = nil, _ exchange: Exchange<Content>
     ) async throws -> Answer<Content> {
         var proof = proof
         var attempt = 1
@@ -161,7 +178,7 @@ public actor AppAttestClient {
 
     private func attempt<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
-        _ whenUnproved: Configuration.Unproved, _ exchange: @escaping Exchange<Content>
+        _ whenUnproved: Configuration.Unproved, _ exchange: Exchange<Content>
     ) async throws -> Answer<Content> {
         let outcome: Result<Answer<Content>, any Error>
         do {
@@ -177,7 +194,7 @@ public actor AppAttestClient {
     }
 
     /// True if a request may be delivered although its proof failed with this error.
-    private static func concernsProof(_ error: any Error) -> Bool {
+    static func concernsProof(_ error: any Error) -> Bool {
         switch error {
         // The network would not carry the request either, it was cancelled, or it is no valid
         // request.
@@ -191,31 +208,56 @@ public actor AppAttestClient {
     /// - Throws: The reason why there is no proof. A failure of `exchange` is in the result.
     private func proved<Content: Sendable>(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
-        _ exchange: @escaping Exchange<Content>
+        _ exchange: Exchange<Content>
     ) async throws -> Result<Answer<Content>, any Error> {
+        // From the signature to the answer, because only the answer shows that the counter was
+        // accepted.
+        guard service.isSupported, proof == .assertion else {
+            return try await provedOnce(request, body, proof, exchange)
+        }
+        return try await turnstile.pass {
+            try await self.provedOnce(request, body, proof, exchange)
+        }
+    }
+
+    private func provedOnce<Content: Sendable>(
+        _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
+        _ exchange: Exchange<Content>
+    ) async throws -> Result<Answer<Content>, any Error> {
+        let proved = try await withProof(request, body, proof)
+        return await exchanging(proved.request, proved.body, exchange).map { answer in
+            var answer = answer
+            (answer.keyID, answer.token) = (proved.keyID, proved.token)
+            return answer
+        }
+    }
+
+    /// A request as it is sent, and what proves it.
+    struct Proved {
+        let request: URLRequest
+        let body: RequestBody
+        /// The key that signed it, or that paid for its token; nil on devices without App Attest.
+        var keyID: String?
+        var token: SessionToken?
+    }
+
+    /// Adds a proof to a request.
+    func withProof(
+        _ request: URLRequest, _ body: RequestBody, _ proof: Proof
+    ) async throws -> Proved {
         guard service.isSupported else {
             noteUnsupported()
-            return await exchanging(try await standIn(request), body, exchange)
+            return Proved(request: try await standIn(request), body: body)
         }
-        if proof == .sessionToken {
+        switch proof {
+        case .assertion:
+            let signed = try await signed(request, body)
+            return Proved(request: signed.request, body: signed.body, keyID: signed.keyID)
+        case .sessionToken:
             let token = try await sessionToken(for: request)
             var request = request
             request.setValue(token.text, forHTTPHeaderField: HeaderName.token)
-            return await exchanging(request, body, exchange).map { answer in
-                var answer = answer
-                (answer.keyID, answer.token) = (token.keyID, token)
-                return answer
-            }
-        }
-        // From the signature to the answer, because only the answer shows that the counter was
-        // accepted.
-        return try await turnstile.pass {
-            let signed = try await self.signed(request, body)
-            return await self.exchanging(signed.request, signed.body, exchange).map { answer in
-                var answer = answer
-                answer.keyID = signed.keyID
-                return answer
-            }
+            return Proved(request: request, body: body, keyID: token.keyID, token: token)
         }
     }
 
@@ -233,11 +275,12 @@ public actor AppAttestClient {
     }
 
     /// Prepares another attempt, or returns false if none would help.
-    private func resolve(
+    func resolve(
         _ refusal: Refusal, of request: URLRequest, by keyID: String?, attempt: Int
     ) async throws -> Bool {
         switch refusal.action {
         case .signAgain, .fetchChallenge:
+            guard refusal.allowsRepeating(request) else { return false }
             guard let first = refusal.retry?.first, first > 0 else { return true }
             guard first <= configuration.retries.waitMax else { return false }
             try await clock.sleep(first)
@@ -268,9 +311,8 @@ public actor AppAttestClient {
 
 extension AppAttestClient.Answer where Content == Data {
     init(_ answer: (data: Data, response: HTTPURLResponse)) {
-        content = answer.data
-        response = answer.response
-        refusal = Refusal(answer.data, answer.response)
+        self.init(
+            answer.data, answer.response, refusal: Refusal(answer.data, answer.response))
     }
 }
 
@@ -300,9 +342,16 @@ extension Refusal {
     /// True if another proof may be accepted.
     var asksForProof: Bool { [.signAgain, .fetchChallenge, .attestAgain].contains(action) }
 
+    /// True if the API may have got the request: its answer did not reach the gateway, or the
+    /// gateway may have accepted this very assertion before, because the network sent it twice.
+    private var mayHaveTakenEffect: Bool {
+        ["upstream_failed", "upstream_timeout"].contains(code)
+            || code == "assertion_replayed" && assertion != .unspent
+    }
+
     /// True if the request may be sent again without taking effect twice.
     func allowsRepeating(_ request: URLRequest) -> Bool {
-        guard ["upstream_failed", "upstream_timeout"].contains(code) else { return true }
+        guard mayHaveTakenEffect else { return true }
         let method = request.httpMethod?.uppercased() ?? "GET"
         return ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(method)
     }

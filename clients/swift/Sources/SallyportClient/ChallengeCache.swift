@@ -21,7 +21,8 @@ struct ChallengeCache {
 
     /// Takes out the newest one; nil if none is worth trying.
     mutating func take(at now: Date) -> String? {
-        kept.removeAll { $0.until <= now }
+        // A longer life than any means that the clock was set back.
+        kept.removeAll { $0.until <= now || $0.until.timeIntervalSince(now) > lifetime }
         return kept.popLast()?.token
     }
 

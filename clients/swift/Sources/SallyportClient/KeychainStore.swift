@@ -1,5 +1,4 @@
 import Foundation
-import Security
 
 /// Keeps the state of an enrolment in the keychain of this device, readable after the first unlock,
 /// so that background work can sign. It is in no backup and is not copied to another device.
@@ -28,9 +27,7 @@ public struct KeychainStore: EnrolmentStore {
         }
     }
 
-    private let service: String
-    private let account: String
-    private let accessGroup: String?
+    private let item: KeychainItem
 
     /// - Parameters:
     ///   - gateway: The gateway's URL. One state is kept for each.
@@ -44,48 +41,27 @@ public struct KeychainStore: EnrolmentStore {
         bundleIdentifier: String? = Bundle.main.bundleIdentifier, service: String = "app-attest",
         accessGroup: String? = nil
     ) {
-        self.service = service
-        account = [environment.rawValue, bundleIdentifier ?? "", gateway.absoluteString]
-            .joined(separator: " ")
-        self.accessGroup = accessGroup
-    }
-
-    private var query: [String: Any] {
-        var query: [String: Any] = [
-            kSecClass as String: kSecClassGenericPassword,
-            kSecAttrService as String: service,
-            kSecAttrAccount as String: account,
-        ]
-        if let accessGroup { query[kSecAttrAccessGroup as String] = accessGroup }
-        #if os(macOS)
-            query[kSecUseDataProtectionKeychain as String] = true
-        #endif
-        return query
+        item = KeychainItem(
+            service: service,
+            account: KeychainItem.account(environment, bundleIdentifier, gateway),
+            accessGroup: accessGroup, staysOnDevice: true)
     }
 
     public func load() throws -> EnrolmentState? {
-        var query = query
-        query[kSecReturnData as String] = true
-        query[kSecMatchLimit as String] = kSecMatchLimitOne
-        var item: CFTypeRef?
-        let status = SecItemCopyMatching(query as CFDictionary, &item)
-        if status == errSecItemNotFound { return nil }
-        guard status == errSecSuccess else { throw ClientError.keychain(status) }
         // A state in the form of a later version counts as none: a new key follows.
-        return (item as? Data).flatMap { try? JSONDecoder().decode(EnrolmentState.self, from: $0) }
+        try item.load().flatMap { try? JSONDecoder().decode(EnrolmentState.self, from: $0) }
     }
 
     public func save(_ state: EnrolmentState) throws {
-        let data = try JSONEncoder().encode(state)
-        let values: [String: Any] = [
-            kSecValueData as String: data,
-            kSecAttrAccessible as String: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly,
-        ]
-        var status = SecItemUpdate(query as CFDictionary, values as CFDictionary)
-        if status == errSecItemNotFound {
-            let item = query.merging(values) { $1 }
-            status = SecItemAdd(item as CFDictionary, nil)
-        }
-        guard status == errSecSuccess else { throw ClientError.keychain(status) }
+        try item.save(try JSONEncoder().encode(state))
     }
+
+    /// Returns the text that ``saveText(_:)`` saved last; nil if there is none.
+    public func loadText() throws -> String? {
+        try item.load().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Saves the state of a client in another language, which has a form of its own. Give such a
+    /// store a `service` of its own, too.
+    public func saveText(_ text: String) throws { try item.save(Data(text.utf8)) }
 }

@@ -22,7 +22,7 @@ public struct Refusal: Sendable, Equatable {
         case unspent
         /// The assertion was accepted, now or before.
         case spent
-        /// A store did not answer, so the state is not known.
+        /// The gateway cannot tell, because a store did not answer or a counter came late.
         case unknown
     }
 
@@ -56,7 +56,7 @@ public struct Refusal: Sendable, Equatable {
     }
 
     /// The most bytes: more than any problem document of a gateway has.
-    static let byteCountMax = 64 * 1024
+    public static let byteCountMax = 64 * 1024
 
     /// The actions for the codes of refusals with 401. If the answer has a document, its action
     /// counts.
@@ -70,7 +70,7 @@ public struct Refusal: Sendable, Equatable {
 
     /// True if the head may be that of a refusal. The API's own problem documents have the same
     /// type.
-    static func mayBe(_ response: HTTPURLResponse) -> Bool {
+    public static func mayBe(_ response: HTTPURLResponse) -> Bool {
         response.hasProblem || response.refusedCode != nil
     }
 
@@ -78,7 +78,7 @@ public struct Refusal: Sendable, Equatable {
     ///
     /// An answer to HEAD has no document, and a proxy may replace the document by its own page. A
     /// refusal with 401 has its code in a header, too.
-    init?(_ data: Data, _ response: HTTPURLResponse) {
+    public init?(_ data: Data, _ response: HTTPURLResponse) {
         guard data.count <= Self.byteCountMax else { return nil }
         status = response.statusCode
         retryAfter = response.retryAfter

@@ -10,7 +10,9 @@ public let kSecClassGenericPassword = "genp"
 public let kSecAttrService = "svce"
 public let kSecAttrAccount = "acct"
 public let kSecAttrAccessGroup = "agrp"
+public let kSecAttrSynchronizable = "sync"
 public let kSecAttrAccessible = "pdmn"
+public let kSecAttrAccessibleAfterFirstUnlock = "ck"
 public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly = "cku"
 public let kSecReturnData = "r_Data"
 public let kSecMatchLimit = "m_Limit"
@@ -29,6 +31,7 @@ private final class Keychain: @unchecked Sendable {
 
     private static func name(_ query: CFDictionary) -> [String] {
         [kSecAttrService, kSecAttrAccount, kSecAttrAccessGroup].map { query[$0] as? String ?? "" }
+            + [query[kSecAttrSynchronizable] as? Bool == true ? "everywhere" : "here"]
     }
 
     func with<Result>(_ query: CFDictionary, _ body: (inout [String: Any]?) -> Result) -> Result {

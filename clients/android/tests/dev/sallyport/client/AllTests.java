@@ -18,9 +18,11 @@ import java.util.concurrent.TimeoutException;
  */
 public final class AllTests {
     private static final Class<?>[] SUITES = {
-        BytesTests.class, DeviceKeyStoreTests.class, EnrolmentTests.class, KeyTests.class,
-        OkHttpTests.class, RefusalTests.class, ReportTests.class, RequestTests.class,
-        TokenTests.class, TransportTests.class, UnprovedTests.class, VectorTests.class
+        BehaviourTests.class, BytesTests.class, DeviceKeyStoreTests.class, EnrolmentTests.class,
+        GrpcTests.class, KeyTests.class, OkHttpTests.class, RefusalTests.class,
+        ReportTests.class, RequestTests.class, StackPage.class, TextKeysTests.class,
+        TicketTests.class, TokenTests.class, TransportTests.class, UnprovedTests.class,
+        VectorTests.class
     };
     private static final int PATIENCE_SECONDS = 60;
 

@@ -1,6 +1,7 @@
 package dev.sallyport.client;
 
 import android.content.Context;
+import android.content.SharedPreferences;
 import android.content.pm.PackageInfo;
 import android.content.pm.PackageManager;
 import android.os.Build;
@@ -209,7 +210,7 @@ final class DeviceKeyStoreTests implements AutoCloseable {
         }
     }
 
-    private static final class FakeContext extends Context {
+    static final class FakeContext extends Context {
         private final File folder;
 
         FakeContext(File folder) {
@@ -219,6 +220,11 @@ final class DeviceKeyStoreTests implements AutoCloseable {
         @Override
         public File getNoBackupFilesDir() {
             return folder;
+        }
+
+        @Override
+        public SharedPreferences getSharedPreferences(String name, int mode) {
+            return new FakePreferences();
         }
 
         @Override

@@ -78,6 +78,7 @@ final class FakeGateway implements AutoCloseable {
     boolean bindsTokens;
     /** Characters after each attestation challenge, to make it long. */
     String padding = "";
+    boolean givesTickets = true;
     /** Members of answers to requests for attestation challenges. */
     String advice = "";
     /** The first requests to the API are all here before any is answered. */
@@ -229,7 +230,9 @@ final class FakeGateway implements AutoCloseable {
             return next(refusal(401, "challenge_expired", "fetch_challenge"));
         }
         keys.put(keyId, KeyFactory.getInstance("EC").generatePublic(new X509EncodedKeySpec(info)));
-        return next(new Reply(200, "{\"status\":\"attested\",\"key_id\":\"" + keyId + "\"}"));
+        String more = givesTickets ? ",\"installation\":\"ticket of " + keyId + "\"" : "";
+        return next(new Reply(
+                200, "{\"status\":\"attested\",\"key_id\":\"" + keyId + "\"" + more + "}"));
     }
 
     private Reply judge(Seen seen, boolean wantsToken) throws Exception {

@@ -255,7 +255,8 @@ public final class AttestClient {
             case SIGN_AGAIN:
             case FETCH_CHALLENGE:
                 Double first = refusal.retry == null ? null : refusal.retry.first();
-                if (first != null && first > retries.waitMax) {
+                if (first != null && first > retries.waitMax
+                        || !refusal.allowsRepeating(request.method)) {
                     return false;
                 }
                 sleep(first == null ? 0 : first);

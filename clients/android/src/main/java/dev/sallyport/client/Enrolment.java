@@ -29,6 +29,7 @@ final class Enrolment {
     private final Configuration configuration;
     private final AttestedKeyStore keys;
     private final StateStore store;
+    private final TicketStore tickets;
     private final ClientClock clock;
     private final Gateway gateway;
     private final FailureReports reports;
@@ -45,6 +46,7 @@ final class Enrolment {
         this.configuration = configuration;
         this.keys = parts.keys;
         this.store = parts.store;
+        this.tickets = parts.tickets;
         this.clock = parts.clock;
         this.gateway = gateway;
         this.reports = reports;
@@ -245,8 +247,9 @@ final class Enrolment {
                 return;
             case MADE:
                 phase[0] = FailureReport.Phase.VERIFY;
-                Response response = gateway.verify(next);
-                challenges.keep(response.header(HeaderName.CHALLENGE), clock.now());
+                Gateway.Attested attested = gateway.verify(next, ticket());
+                challenges.keep(attested.response.header(HeaderName.CHALLENGE), clock.now());
+                keepTicket(attested.ticket);
                 next.stage = EnrolmentState.Stage.ENROLLED;
                 next.challenge = null;
                 next.chain = new ArrayList<>();
@@ -255,6 +258,26 @@ final class Enrolment {
                 return;
             default:
                 return;
+        }
+    }
+
+    /** Null if there is none. Without its ticket the app is another installation, and works. */
+    private String ticket() {
+        try {
+            return tickets.load();
+        } catch (IOException error) {
+            return null;
+        }
+    }
+
+    private void keepTicket(String ticket) {
+        if (ticket == null) {
+            return;
+        }
+        try {
+            tickets.save(ticket);
+        } catch (IOException error) {
+            // The key is enrolled, which matters more.
         }
     }
 

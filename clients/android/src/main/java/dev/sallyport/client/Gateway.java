@@ -63,18 +63,36 @@ final class Gateway {
                 RetryAdvice.of(Json.object(answer, "retry")));
     }
 
-    /** Has the gateway verify an attestation. */
-    Response verify(EnrolmentState state) throws IOException {
+    /** The answer to an enrolment. */
+    static final class Attested {
+        final Response response;
+        /** The ticket for a later key; null from a gateway of an earlier version. */
+        final String ticket;
+
+        Attested(Response response, String ticket) {
+            this.response = response;
+            this.ticket = ticket;
+        }
+    }
+
+    /**
+     * Has the gateway verify an attestation.
+     *
+     * @param ticket The ticket of an earlier key; null if there is none.
+     */
+    Attested verify(EnrolmentState state, String ticket) throws IOException {
         Map<String, Object> members = new LinkedHashMap<>();
         members.put("platform", "android");
         members.put("key_id", state.keyId);
         members.put("chain", state.chain);
         members.put("challenge", state.challenge);
+        if (ticket != null) {
+            members.put("installation", ticket);
+        }
         Response response = transmit(
                 Request.post(url("/attest/verify"), Body.of(Json.write(members)))
                         .withHeader("Content-Type", "application/json"));
-        answer(response);
-        return response;
+        return new Attested(response, Json.string(answer(response), "installation"));
     }
 
     /** The JSON object of an answer 200. */

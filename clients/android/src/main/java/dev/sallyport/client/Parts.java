@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 public final class Parts {
     public AttestedKeyStore keys;
     public StateStore store;
+    public TicketStore tickets = TicketStore.NONE;
     public Transport transport;
     public ClientClock clock = ClientClock.SYSTEM;
     public AppInfo app;
@@ -21,14 +22,17 @@ public final class Parts {
 
     /**
      * The phone's own parts: its key store with StrongBox if there is one, a file that is in no
-     * backup, and {@code HttpURLConnection}.
+     * backup, preferences for the ticket that are in backups, and {@code HttpURLConnection}.
      */
     public static Parts ofDevice(Context context, Configuration configuration) {
         byte[] hash = Body.sha256(configuration.gateway.getBytes(StandardCharsets.UTF_8));
         String name = Base64.urlSafe(Base64.encode(hash)).substring(0, 16);
-        return new Parts(
+        Parts parts = new Parts(
                 new DeviceKeyStore(),
                 new FileStore(new File(context.getNoBackupFilesDir(), "sallyport-" + name)),
                 new ConnectionTransport(), AppInfo.of(context));
+        parts.tickets = new PreferencesTicketStore(context.getSharedPreferences(
+                "sallyport-ticket-" + name, Context.MODE_PRIVATE));
+        return parts;
     }
 }

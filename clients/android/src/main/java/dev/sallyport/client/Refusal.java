@@ -179,9 +179,18 @@ public final class Refusal {
                 || action == Action.ATTEST_AGAIN;
     }
 
+    /**
+     * True if the API may have got the request: its answer did not reach the gateway, or the
+     * gateway may have accepted this very assertion before, because the network sent it twice.
+     */
+    private boolean mayHaveTakenEffect() {
+        return code.equals("upstream_failed") || code.equals("upstream_timeout")
+                || code.equals("assertion_replayed") && !"unspent".equals(assertion);
+    }
+
     /** True if the request may be sent again without taking effect twice. */
     boolean allowsRepeating(String method) {
-        if (!code.equals("upstream_failed") && !code.equals("upstream_timeout")) {
+        if (!mayHaveTakenEffect()) {
             return true;
         }
         switch (method.toUpperCase(Locale.ROOT)) {

@@ -15,7 +15,7 @@ final class Target {
         this.query = query;
     }
 
-    /** @throws IllegalArgumentException if it is no URL of HTTP. */
+    /** @throws IllegalArgumentException if it is not an http or https URL. */
     static Target of(String url) {
         String lower = url.toLowerCase(Locale.ROOT);
         int start = lower.startsWith("https://") ? 8 : lower.startsWith("http://") ? 7 : -1;
@@ -24,7 +24,7 @@ final class Target {
             end++;
         }
         if (start < 0 || end == start) {
-            throw new IllegalArgumentException("no URL of HTTP");
+            throw new IllegalArgumentException("not an http or https URL");
         }
         int fragment = url.indexOf('#', end);
         String target = fragment < 0 ? url.substring(end) : url.substring(end, fragment);

@@ -1,0 +1,4 @@
+package androidx.webkit;
+
+/** A message of a page. */
+public class WebMessageCompat {}

@@ -1,0 +1,7 @@
+package com.facebook.react.bridge;
+
+public interface NativeModule {
+    String getName();
+
+    void invalidate();
+}

@@ -1,0 +1,52 @@
+/** A session token, which one assertion has paid for. Protect it like a session cookie. */
+export interface SessionToken {
+  /** The value of the header `X-App-Attest-Token`. */
+  readonly text: string;
+  /**
+   * The time until which it may be sent, in milliseconds since 1970. A tenth of its life is left
+   * then, for requests on their way.
+   */
+  readonly until: number;
+  /** The value of the header that it is bound to; null if it is bound to none. */
+  readonly binding: string | null;
+  /** The key that paid for it. */
+  readonly keyId: string | null;
+}
+
+/** The session token that the client has, and those that it fetches. */
+export class SessionTokens {
+  private current: SessionToken | null = null;
+  /** The tokens that are being fetched, by the values that they are bound to. */
+  private readonly underWay = new Map<string | null, Promise<SessionToken>>();
+
+  constructor(
+    private readonly now: () => number,
+    private readonly fetchToken: (binding: string | null) => Promise<SessionToken>,
+  ) {}
+
+  /** Callers at the same time share one. */
+  async token(binding: string | null): Promise<SessionToken> {
+    const { current } = this;
+    if (current !== null && current.until > this.now() && current.binding === binding) {
+      return current;
+    }
+    const known = this.underWay.get(binding);
+    if (known !== undefined) return known;
+    const fetching = this.fetchToken(binding).then((token) => (this.current = token));
+    this.underWay.set(binding, fetching);
+    try {
+      return await fetching;
+    } finally {
+      this.underWay.delete(binding);
+    }
+  }
+
+  /** Forgets a token that was refused, unless it was replaced already. */
+  giveUp(token: SessionToken | null): void {
+    if (this.current === token) this.current = null;
+  }
+
+  clear(): void {
+    this.current = null;
+  }
+}
