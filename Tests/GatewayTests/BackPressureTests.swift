@@ -85,7 +85,9 @@ struct BackPressureTests {
 
     @Test("an upstream that ends by a reset while it waits for the client is noticed at once")
     func resetWhilePaused() throws {
-        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 4096 }
+        let stepped = try SteppedWorker(isUpstreamUnix: false) {
+            $0.limits.responseBufferByteCountMax = 4096
+        }
         try stepped.begin()
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let leased = try #require(stepped.leased)

@@ -68,7 +68,7 @@ struct ClientDepartureTests {
 
     @Test("a request behind one that is finished is not sent on if its own route says cancel")
     func pipelined() throws {
-        let stepped = try SteppedWorker(isUpstreamUnix: true) {
+        let stepped = try SteppedWorker {
             $0.routes.append(GatewayUnderTest.route("costly", "/costly/") { _ in })
             $0.routes[1].onClientClose = .cancel
         }
@@ -87,7 +87,7 @@ struct ClientDepartureTests {
 
     @Test("one that has half closed takes the whole answer before the next request may cancel")
     func slowReader() throws {
-        let stepped = try SteppedWorker(isUpstreamUnix: true) {
+        let stepped = try SteppedWorker {
             $0.routes.append(GatewayUnderTest.route("costly", "/costly/") { _ in })
             $0.limits.responseBufferByteCountMax = 1024 * 1024
             $0.routes[1].onClientClose = .cancel
@@ -118,7 +118,7 @@ struct ClientDepartureTests {
 
     @Test("one whose streamed body the upstream does not take is noticed behind its own bytes")
     func behindItsBody() throws {
-        let stepped = try SteppedWorker(isUpstreamUnix: true) {
+        let stepped = try SteppedWorker {
             Self.cancel(&$0)
             $0.routes[0].streamsBody = true
             $0.routes[0].bodyByteCountMax = 10_000_000

@@ -1,3 +1,4 @@
+import Foundation
 import Policy
 import Settings
 import Testing
@@ -15,7 +16,7 @@ struct IdleUpstreamTests {
     private func idle(
         fields: String = "", streamsBody: Bool = false
     ) throws -> (SteppedWorker, UpstreamConnection) {
-        let stepped = try SteppedWorker {
+        let stepped = try SteppedWorker(isUpstreamUnix: false) {
             $0.upstreams[0].retries.countMax = 0
             $0.routes[0].streamsBody = streamsBody
         }
@@ -44,6 +45,7 @@ struct IdleUpstreamTests {
             _ = Socket.write(stepped.upstream, Array(text.utf8).span)
         }
         stepped.closeUpstream()
+        stepped.await(POLLIN, of: leased)
         // No event has told the gateway so far.
         try stepped.begin(method: "POST")
         if leased.state != .closed { leased.descriptorIsReadable() }
@@ -57,8 +59,10 @@ struct IdleUpstreamTests {
         stepped.connection.descriptorIsReadable()
         #expect(stepped.leased === leased)
         stepped.closeUpstream()
+        stepped.await(POLLIN, of: leased)
         // As if the server had closed just after the look at its connection.
         leased.sendMore()
+        stepped.await(POLLHUP, of: leased)
         #expect(leased.writtenCount.plain > 0)
         leased.descriptorIsReadable()
         expectAnotherTry(stepped, after: leased)
@@ -71,7 +75,9 @@ struct IdleUpstreamTests {
         stepped.connection.descriptorIsReadable()
         #expect(stepped.leased === leased)
         stepped.closeUpstream()
+        stepped.await(POLLIN, of: leased)
         leased.sendMore()
+        stepped.await(POLLHUP, of: leased)
         #expect(leased.isRequestSent == false && leased.writtenCount.plain > 0)
         leased.descriptorIsReadable()
         expectAnotherTry(stepped, after: leased)
@@ -87,6 +93,7 @@ struct IdleUpstreamTests {
         #expect(stepped.leased === leased)
         if isRead { #expect(stepped.upstreamText().contains("POST")) }
         stepped.closeUpstream()
+        stepped.await(POLLIN, of: leased)
         leased.descriptorIsReadable()
         #expect(stepped.takeAnswers().hasPrefix("HTTP/1.1 502"))
     }

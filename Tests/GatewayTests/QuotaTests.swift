@@ -351,7 +351,7 @@ struct QuotaTests {
                 try QuotaTests.tokens(limit: 1000, missing: 7),
                 QuotaTests.quota("bytes", by: .address, limit: 1_000_000, of: .responseBytes),
             ]
-            let stepped = try SteppedWorker(isUpstreamUnix: true, clock: clock) {
+            let stepped = try SteppedWorker(clock: clock) {
                 $0.quotas = quotas
                 $0.routes[0].quotas = quotas.map(\.name)
                 $0.routes[0].onClientClose = .cancel

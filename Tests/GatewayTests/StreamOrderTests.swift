@@ -12,7 +12,7 @@ struct StreamOrderTests {
     /// A request whose upstream takes nothing more, and whose client waits for that: `rest` has
     /// come too, and stands behind what is held back. Returns also how much content that is.
     private func heldBack(_ rest: String) throws -> (stepped: SteppedWorker, content: Int) {
-        let stepped = try SteppedWorker(isUpstreamUnix: true) {
+        let stepped = try SteppedWorker {
             $0.limits.responseBufferByteCountMax = 4096
             $0.routes[0].bodyByteCountMax = 16 << 20
             $0.routes[0].streamsBody = true

@@ -1,8 +1,10 @@
 import Bytes
 import EventLoop
 import Foundation
+import GatewayTesting
 import KeyStore
 import Settings
+import TLS
 import Testing
 
 @testable import Gateway
@@ -20,10 +22,11 @@ final class SteppedWorker {
     private let upstreamPath: String?
 
     /// The client's connection came over a listener without trusted proxies, or over a unix socket
-    /// with `unixListener`; the upstream's goes over TCP, or over a unix socket. `clock`: for
+    /// with `unixListener`. The upstream's goes over a unix socket, where what one end writes is at
+    /// the other at once, or over TCP, where a busy kernel may deliver it later. `clock`: for
     /// time-outs, which pass when the test moves it and steps the loop.
     init(
-        unixListener: ListenerSettings? = nil, isUpstreamUnix: Bool = false,
+        unixListener: ListenerSettings? = nil, isUpstreamUnix: Bool = true,
         clock: ManualClock? = nil, _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
         SignalWatch.ignoreBrokenPipes()
@@ -72,12 +75,26 @@ final class SteppedWorker {
         if let upstreamPath { try? FileManager.default.removeItem(atPath: upstreamPath) }
     }
 
-    /// Bytes of the answer that the kernel has not taken yet.
+    private var isUpstreamTCP: Bool { upstreamPath == nil }
+
+    private static func await(_ events: Int32, on descriptor: Int32) {
+        var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        let result = poll(&entry, 1, Int32(ChildProcess.patienceSeconds * 1000))
+        #expect(result == 1, "nothing came on the connection")
+    }
+
+    /// Waits for what the upstream has done to a connection by TCP.
+    func await(_ events: Int32, of connection: UpstreamConnection) {
+        guard let transport = connection.transport else { return }
+        Self.await(events, on: transport.descriptor)
+    }
+
     /// The upstream's connection that serves the client's request.
     var leased: UpstreamConnection? {
         connection.exchange?.forwarder.state.upstream as? UpstreamConnection
     }
 
+    /// Bytes of the answer that the kernel has not taken yet.
     var waitingByteCount: Int { connection.output.count }
 
     /// Sends the head of a request and lets the gateway connect to its upstream.
@@ -91,8 +108,10 @@ final class SteppedWorker {
     func beginWhatCame() throws {
         connection.descriptorIsReadable()
         let leased = try #require(leased)
-        // A connection on the loopback is made at once.
-        leased.dial?.descriptorIsWritable()
+        if let dial = leased.dial {
+            if isUpstreamTCP { Self.await(POLLIN, on: upstreamListener) }
+            dial.descriptorIsWritable()
+        }
         // No loop runs here to end its turn.
         worker.services.outbox.flush()
         try acceptUpstream()
@@ -108,6 +127,7 @@ final class SteppedWorker {
     func relay(_ bytes: [UInt8]) throws {
         let leased = try #require(leased)
         #expect(Socket.write(upstream, bytes.span) == .bytes(bytes.count))
+        if isUpstreamTCP { self.await(POLLIN, of: leased) }
         leased.descriptorIsReadable()
     }
 
@@ -140,9 +160,11 @@ final class SteppedWorker {
         return String(decoding: taken.readable.array, as: UTF8.self)
     }
 
+    /// The upstream, which is connected by TCP, resets its connection.
     func resetUpstream() {
         Socket.closeWithReset(upstream)
         upstream = -1
+        if let leased { self.await(POLLHUP, of: leased) }
     }
 
     func closeClient() {
