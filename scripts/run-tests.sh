@@ -7,12 +7,18 @@
 # lines: among a thousand tests it is not to be found otherwise, and not at all where only the end
 # of the output is kept.
 #
+# Up to AGAIN_MAX tests (3; 0: none) that failed beside all others are run once more on their own.
+# They are named even if they pass then: each is a defect, of the test or of the program, but a
+# machine that was busy for a moment is no reason to refuse a change. Nothing is run again if more
+# failed, or if a process ended early.
+#
 # One test that never ends would keep all others from being judged. When a process has said nothing
 # for SILENCE_MAX seconds (900; no test waits for half of that) its tests are ended, and those that
 # had begun are named.
 set -uo pipefail
 
 silence_max=${SILENCE_MAX:-900}
+again_max=${AGAIN_MAX:-3}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
@@ -20,7 +26,8 @@ trap 'rm -rf "$logs"' EXIT
 run() {
     local log=$logs/$1 runner size=-1 quiet=0 now
     shift
-    swift test "$@" > "$log" 2>&1 &
+    swift test --event-stream-output-path "$log.events" --event-stream-version 0 "$@" \
+        > "$log" 2>&1 &
     runner=$!
     while kill -0 "$runner" 2>/dev/null; do
         sleep 1
@@ -58,6 +65,16 @@ failures() {
     fi
 }
 
+# The tests of a log that failed, as patterns for --filter: `Module.Suite/function\(\)`.
+failed_tests() {
+    grep -a '"kind":"issueRecorded"' "$1.events" | grep -av '"isKnown":true' |
+        sed -nE 's/.*"testID":"([^"]*)".*/\1/p' |
+        sed -E -e 's|\\/|/|g' -e 's|/[^/]+\.swift:[0-9:]+$||' -e 's/[.()]/\\&/g' | sort -u
+}
+
+# The line with which the runner of a log closes.
+closing_line() { grep -aE '^[✘✔] Test run with' "$1" | tail -n 1; }
+
 names=(first)
 case " $* " in
 *' --filter '* | *' --skip '*) run first "$@" & ;;
@@ -86,8 +103,28 @@ if [ "$status" -ne 0 ]; then
     for name in "${names[@]}"; do failures "$logs/$name"; done
 fi
 for name in "${names[@]}"; do
-    if [ "$status" -ne 0 ] || [ ${#names[@]} -eq 2 ]; then
-        grep -aE '^✘ Test run with|^✔ Test run with' "$logs/$name" | tail -n 1
-    fi
+    if [ "$status" -ne 0 ] || [ ${#names[@]} -eq 2 ]; then closing_line "$logs/$name"; fi
 done
+if [ "$status" -eq 0 ] || [ ${#names[@]} -ne 2 ]; then exit "$status"; fi
+
+again=()
+for name in "${names[@]}"; do
+    if [ -e "$logs/$name.silent" ]; then exit "$status"; fi
+    if [ -z "$(closing_line "$logs/$name")" ]; then exit "$status"; fi
+    mapfile -t -O "${#again[@]}" again < <(failed_tests "$logs/$name")
+done
+if [ ${#again[@]} -eq 0 ] || [ ${#again[@]} -gt "$again_max" ]; then exit "$status"; fi
+echo
+echo "Once more, on their own:"
+printf '  %s\n' "${again[@]}"
+options=()
+for pattern in "${again[@]}"; do options+=(--filter "^$pattern"); done
+run again "$@" --no-parallel "${options[@]}"
+status=$?
+cat "$logs/again"
+if closing_line "$logs/again" | grep -qE 'with 0 tests'; then status=1; fi
+if [ "$status" -eq 0 ]; then
+    echo "Passed on their own, and failed beside all others: a defect to be mended."
+    closing_line "$logs/again"
+fi
 exit "$status"
