@@ -89,6 +89,10 @@ case " $* " in
 esac
 first=$!
 touch "$logs/first"
+if [ ${#names[@]} -eq 2 ]; then
+    # Two that open the package's database at the same moment shut each other out.
+    until grep -qa 'Test run' "$logs/first" || ! kill -0 "$first" 2>/dev/null; do sleep 0.2; done
+fi
 tail -n +1 -f --pid="$first" "$logs/first" &
 shown=$!
 status=0
