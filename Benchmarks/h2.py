@@ -51,10 +51,10 @@ def start(bed):
     }
 
 
-def load(bed, url, seconds):
+def load(bed, url, seconds, connections=CONNECTIONS, streams=STREAMS):
     """Requests, and requests per second; whatever is not 2xx is a failure."""
     text = bed.output("h2load", [
-        "h2load", "-t1", f"-c{CONNECTIONS}", f"-m{STREAMS}", f"-D{seconds}", url,
+        "h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{seconds}", url,
     ], bed.load_cpu)
     found = re.search(r"finished in .*?, ([\d.]+) req/s", text)
     counts = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", text)

@@ -10,11 +10,13 @@ import os
 import shutil
 import subprocess
 
+import h2
 import testbed
 from bench import TOKENED, TOKEN_ROUTE
 from device import Device, import_device, token_at
 
 CONNECTIONS = 1
+STREAMS = 16
 # Few, so that what the first request of each costs does not show.
 DEVICES = 4
 WARM_UP_SECONDS = 8
@@ -74,12 +76,16 @@ class Profile:
 
 
 class Counted:
-    """A server under callgrind, which counts during `measure` only."""
+    """A server under callgrind, which counts during `measure` only.
+
+    Only the worker's thread is counted. Others write what has changed at fixed times, so that
+    their share of a request would depend on how many requests callgrind lets through.
+    """
 
     def __init__(self, bed, name, command):
         self.output = bed.path(f"{name}.callgrind")
         self.process = bed.start(name, [
-            "valgrind", "--tool=callgrind", "--instr-atstart=no",
+            "valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes",
             f"--callgrind-out-file={self.output}", *command])
 
     def control(self, *arguments):
@@ -88,30 +94,33 @@ class Counted:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def measure(self, name, load):
-        """Runs `load` and returns the profile of what the server did meanwhile."""
+        """Runs `load` and returns the profile of what the worker did meanwhile."""
         self.control("-i", "on")
         self.control("-z")
         load()
         self.control("-i", "off")
+        known = set(glob.glob(self.output + ".*"))
         self.control("-d")
-        dump = max(glob.glob(self.output + ".*"), key=os.path.getmtime)
+        dumps = {dump: Profile(dump) for dump in set(glob.glob(self.output + ".*")) - known}
+        dump = max(dumps, key=lambda each: dumps[each].count(EXCHANGE_END))
         if folder := os.environ.get("CALLGRIND_FOLDER"):
             shutil.copy(dump, os.path.join(folder, name + ".callgrind"))
-        return Profile(dump)
+        return dumps[dump]
 
 
 def start_gateway(bed, name, upstream, counters, device):
-    """A gateway under callgrind that answers, and its port."""
-    port, admin = testbed.free_ports(2)
+    """A gateway under callgrind that answers, its port, and the one for HTTP/2 too."""
+    port, both, admin = testbed.free_ports(3)
     bed.configure_gateway(
-        name, port, admin, upstream, counters, challenge_ttl="10m", routes=TOKEN_ROUTE)
+        name, port, admin, upstream, counters, challenge_ttl="10m", routes=TOKEN_ROUTE,
+        listeners=f"  - {{ bind: 127.0.0.1:{both}, protocols: [http/1.1, h2] }}")
     # A load generator's counters begin at 1 in each run.
     for seed in ("warm-up", "counted"):
         bed.import_keys(name, seed, DEVICES)
     import_device(bed, name, device)
     counted = Counted(bed, name, [bed.gateway, "run", "-c", bed.path(name + ".yaml")])
     bed.await_answer(counted.process, f"http://127.0.0.1:{admin}/readyz", 120)
-    return counted, port
+    return counted, port, both
 
 
 def measure(bed):
@@ -122,13 +131,16 @@ def measure(bed):
         "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
         "--appendonly", "no"])
     device = Device(bed)
-    embedded, port = start_gateway(bed, "embedded", upstream, "embedded", device)
-    with_redis, redis_port = start_gateway(
+    embedded, port, both = start_gateway(bed, "embedded", upstream, "embedded", device)
+    with_redis, redis_port, _ = start_gateway(
         bed, "with-redis", upstream, f"{{ redis: redis://127.0.0.1:{redis}/0 }}", device)
     token = token_at(port, device)
 
     def plain(_, seconds):
         bed.wrk_result(bed.start_wrk("wrk", port, seconds, CONNECTIONS))
+
+    def http2(_, seconds):
+        h2.load(bed, f"http://127.0.0.1:{both}/", seconds, CONNECTIONS, STREAMS)
 
     def tokened(_, seconds):
         bed.wrk_result(bed.start_wrk("wrk", port, seconds, CONNECTIONS, path=TOKENED,
@@ -140,7 +152,7 @@ def measure(bed):
 
     found = {}
     for name, counted, load in (
-            ("plain", embedded, plain), ("token", embedded, tokened),
+            ("plain", embedded, plain), ("http2", embedded, http2), ("token", embedded, tokened),
             ("verified", embedded, verified(port)),
             ("redis", with_redis, verified(redis_port))):
         load("warm-up", WARM_UP_SECONDS)
@@ -159,7 +171,7 @@ def measure(bed):
         if name == "token":
             found[name] -= found["plain"]
             print(f"| above a plain request | {found[name]:,.0f} |")
-        elif name != "plain":
+        elif name not in ("plain", "http2"):
             print(f"| in {VERIFICATION} | {total - found[name]:,.0f} |")
             found[name] -= found["plain"]
             print(f"| above a plain request and {VERIFICATION} | {found[name]:,.0f} |")
