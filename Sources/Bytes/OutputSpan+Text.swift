@@ -15,6 +15,20 @@ extension OutputSpan where Element == UInt8 {
         }
     }
 
+    /// Appends a literal, for which there must be room.
+    @inlinable @inline(__always)
+    @_lifetime(self: copy self)
+    public mutating func append(_ text: StaticString) {
+        precondition(text.utf8CodeUnitCount <= freeCapacity)
+        unsafe withUnsafeMutableBufferPointer { memory, count in
+            if let start = memory.baseAddress {
+                unsafe (start + count).initialize(
+                    from: text.utf8Start, count: text.utf8CodeUnitCount)
+            }
+            count &+= text.utf8CodeUnitCount
+        }
+    }
+
     /// Appends `number` in decimal digits, of which there are `digitCount`
     /// (``Swift/UInt64/decimalDigitCount``).
     @inlinable

@@ -11,16 +11,20 @@ public struct FieldBlock: ~Copyable {
     }
 
     private var bytes = ByteBuffer()
+    /// The fields, and behind them entries of earlier blocks, which are overwritten.
     private var entries: [Entry] = []
+    private var count = 0
 
     public init() {}
 
+    public var isEmpty: Bool { count == 0 }
+
     /// The size by the rule of SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2).
-    public var listByteCount: Int { bytes.count + entries.count * 32 }
+    public var listByteCount: Int { bytes.count + count * 32 }
 
     public mutating func clear() {
         bytes.clear(keepingAtMost: 4096)
-        entries.removeAll(keepingCapacity: true)
+        count = 0
     }
 
     /// - Parameter isIndexed: false for a value that is not sent again, because it would only push
@@ -28,13 +32,19 @@ public struct FieldBlock: ~Copyable {
     public mutating func append(
         _ name: Span<UInt8>, _ value: Span<UInt8>, isIndexed: Bool = true
     ) {
-        append(name, isIndexed: isIndexed) { $0.append(value) }
+        bytes.append(name)
+        bytes.append(value)
+        note(Entry(nameCount: name.count, valueCount: value.count, isIndexed: isIndexed))
     }
 
     public mutating func append(
         _ name: StaticString, _ value: Span<UInt8>, isIndexed: Bool = true
     ) {
-        append(name, isIndexed: isIndexed) { $0.append(value) }
+        bytes.append(name)
+        bytes.append(value)
+        note(
+            Entry(
+                nameCount: name.utf8CodeUnitCount, valueCount: value.count, isIndexed: isIndexed))
     }
 
     public mutating func append(_ name: StaticString, _ value: StaticString) {
@@ -68,8 +78,12 @@ public struct FieldBlock: ~Copyable {
         let start = bytes.count
         write(&bytes)
         precondition(bytes.count >= start, "a value removed bytes that stand before it")
-        entries.append(
-            Entry(nameCount: nameCount, valueCount: bytes.count - start, isIndexed: isIndexed))
+        note(Entry(nameCount: nameCount, valueCount: bytes.count - start, isIndexed: isIndexed))
+    }
+
+    private mutating func note(_ entry: Entry) {
+        if count < entries.count { entries[count] = entry } else { entries.append(entry) }
+        count += 1
     }
 
     /// Appends a request whose head is `text` in HTTP/1.1's form, as the gateway itself writes it:
@@ -120,10 +134,10 @@ public struct FieldBlock: ~Copyable {
     borrowing func withPairs(_ use: (UnsafePointer<nghttp2_nv>?, Int) -> Int32) -> Int32 {
         unsafe bytes.readable.withUnsafeBufferPointer { buffer in
             unsafe withUnsafeTemporaryAllocation(
-                of: nghttp2_nv.self, capacity: entries.count
+                of: nghttp2_nv.self, capacity: count
             ) { pairs in
                 var offset = 0
-                for index in entries.indices {
+                for index in 0..<count {
                     let entry = entries[index]
                     // The library only reads them, although its type does not say so.
                     let start = unsafe buffer.baseAddress.map {
@@ -138,7 +152,7 @@ public struct FieldBlock: ~Copyable {
                             flags: UInt8(truncatingIfNeeded: flags.rawValue)))
                     offset += entry.nameCount + entry.valueCount
                 }
-                return unsafe use(pairs.baseAddress, entries.count)
+                return unsafe use(pairs.baseAddress, count)
             }
         }
     }

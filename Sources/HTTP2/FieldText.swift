@@ -42,8 +42,11 @@ public struct FieldText: ~Copyable {
         return text.readable.array
     }
 
-    /// Appends the lines to a head.
-    func append(to head: inout ByteBuffer) { head.append(text.readable) }
+    /// The lines so far.
+    var bytes: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { text.readable }
+    }
 
     /// Counts a field against the limits.
     mutating func count(_ name: Span<UInt8>, _ value: Span<UInt8>) {
@@ -62,9 +65,6 @@ public struct FieldText: ~Copyable {
 
     /// Counts a line of the head that is not one of these.
     mutating func countLine() { fieldCount += 1 }
-
-    /// The number of bytes in the lines so far.
-    var textByteCount: Int { text.count }
 }
 
 /// Makes the head of an HTTP/1.1 answer out of an HTTP/2 header block (RFC 9113 section 8.3.2), so
@@ -120,7 +120,7 @@ public struct ResponseHeadText: ~Copyable {
         text.append("HTTP/1.1 ")
         text.append(decimal: UInt64(status))
         text.append(" \r\n")
-        lines.append(to: &text)
+        text.append(lines.bytes)
         text.append("\r\n")
         return text.readable.array
     }
@@ -159,12 +159,44 @@ enum FieldSyntax {
         return true
     }
 
+    /// True for visible ASCII alone, as it stands between the spaces of a request line, or for a
+    /// host.
+    static func isWord(_ value: Span<UInt8>) -> Bool { isASCII(value, from: 0x21) }
+
+    /// True if all bytes are ASCII from `low` on, without DEL. Eight at a time.
+    @inline(__always)
+    private static func isASCII(_ bytes: Span<UInt8>, from low: UInt8) -> Bool {
+        guard bytes.count >= 8 else {
+            for index in bytes.indices {
+                guard bytes[index] >= low, bytes[index] < 0x7F else { return false }
+            }
+            return true
+        }
+        return unsafe bytes.withUnsafeBytes { raw in
+            let ones: UInt64 = 0x0101_0101_0101_0101
+            let tops = ones &<< 7
+            let floor = ones &* UInt64(low)
+            var offset = 0
+            while true {
+                let word = unsafe raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                // Below 0x80 no byte borrows from another, or carries into it.
+                let isLow = ~((word | tops) &- floor)
+                guard (word | isLow | (word &+ ones)) & tops == 0 else { return false }
+                guard offset < raw.count - 8 else { return true }
+                // The last word overlaps the one before.
+                offset = min(offset + 8, raw.count - 8)
+            }
+        }
+    }
+
     /// True for a value without control characters except tabs, and without white space around it.
     static func isValue(_ value: Span<UInt8>) -> Bool {
         guard !value.isEmpty else { return true }
-        for index in value.indices {
-            let byte = value[index]
-            guard byte >= 0x20 || byte == 0x09, byte != 0x7F else { return false }
+        if !isASCII(value, from: 0x20) {
+            for index in value.indices {
+                let byte = value[index]
+                guard byte >= 0x20 || byte == 0x09, byte != 0x7F else { return false }
+            }
         }
         let (first, last) = (value[0], value[value.count - 1])
         return first != 0x20 && first != 0x09 && last != 0x20 && last != 0x09

@@ -13,15 +13,34 @@ struct FrameHeader {
     let type: UInt8
     let flags: UInt8
     let stream: Int32
+    /// The stream that a PRIORITY frame names (RFC 7540 section 6.3).
+    let dependency: Int32?
+
+    static let byteCount = 9
+    static let priorityByteCount = 5
 
     var kind: Kind? { Kind(rawValue: type) }
     var endsStream: Bool { flags & 1 != 0 }
 
-    init(_ bytes: Span<UInt8>) {
+    /// The header at the beginning of `bytes`; nil if more are needed: of a PRIORITY frame all, of
+    /// others nine.
+    init?(_ bytes: Span<UInt8>) {
+        guard bytes.count >= Self.byteCount else { return nil }
         length = Int(bytes[0]) << 16 | Int(bytes[1]) << 8 | Int(bytes[2])
         type = bytes[3]
         flags = bytes[4]
-        stream = Int32(bitPattern: FrameScanner.word(bytes, at: 5) & 0x7FFF_FFFF)
+        stream = Self.stream(bytes, at: 5)
+        guard type == Kind.priority.rawValue, length == Self.priorityByteCount else {
+            dependency = nil
+            return
+        }
+        guard bytes.count >= Self.byteCount + Self.priorityByteCount else { return nil }
+        dependency = Self.stream(bytes, at: Self.byteCount)
+    }
+
+    private static func stream(_ bytes: Span<UInt8>, at offset: Int) -> Int32 {
+        Int32(bytes[offset] & 0x7F) << 24 | Int32(bytes[offset + 1]) << 16
+            | Int32(bytes[offset + 2]) << 8 | Int32(bytes[offset + 3])
     }
 }
 
@@ -30,63 +49,40 @@ struct FrameHeader {
 struct FrameScanner {
     /// The number of bytes to pass on before the next frame begins: at first those of the preface.
     private(set) var remaining: Int
-    /// The beginning of a frame that has not come completely.
-    private(set) var begun: [UInt8] = []
-
-    static let headerByteCount = 9
-    private static let priorityByteCount = 5
+    /// The beginning of a frame whose header has not come completely.
+    private var begun: [UInt8] = []
 
     init(prefaceByteCount: Int) { remaining = prefaceByteCount }
 
     mutating func passed(_ byteCount: Int) { remaining -= byteCount }
 
-    /// Takes bytes until a frame's header is complete, with the content of a PRIORITY frame.
+    /// The header of the frame that begins with `bytes`; nil if its beginning came before, or is
+    /// not complete.
+    func header(of bytes: Span<UInt8>) -> FrameHeader? {
+        begun.isEmpty ? FrameHeader(bytes) : nil
+    }
+
+    /// A frame begins that is to be passed on.
+    mutating func begin(_ header: FrameHeader) { remaining = FrameHeader.byteCount + header.length }
+
+    /// Takes bytes until a frame's header is complete.
     ///
     /// - Returns: the number of bytes that were taken.
     mutating func take(_ bytes: Span<UInt8>) -> Int {
         var count = 0
-        while count < bytes.count, begun.count < neededByteCount {
+        while count < bytes.count, begunHeader == nil {
             begun.append(bytes[count])
             count += 1
         }
         return count
     }
 
-    private var neededByteCount: Int {
-        let count = Self.headerByteCount
-        guard begun.count >= count else { return count }
-        let header = FrameHeader(begun.span)
-        return header.kind == .priority && header.length == Self.priorityByteCount
-            ? count + Self.priorityByteCount : count
-    }
+    /// The header of the frame whose bytes were taken, once it is complete.
+    var begunHeader: FrameHeader? { FrameHeader(begun.span) }
 
-    /// The header, once it is complete.
-    var header: FrameHeader? {
-        begun.count >= neededByteCount ? FrameHeader(begun.span) : nil
-    }
-
-    /// The stream that a PRIORITY frame names (RFC 7540 section 6.3).
-    var dependency: Int32? {
-        guard begun.count > Self.headerByteCount else { return nil }
-        return Int32(bitPattern: Self.word(begun.span, at: Self.headerByteCount) & 0x7FFF_FFFF)
-    }
-
-    /// Hands out the bytes taken so far, until ``beginContent(of:after:)`` gets them back, because
-    /// a copy of each frame's would cost memory.
+    /// Hands out the bytes that were taken.
     mutating func takeBegun() -> [UInt8] {
         defer { begun = [] }
         return begun
-    }
-
-    /// The bytes taken so far were passed on. The frame's content follows.
-    mutating func beginContent(of header: FrameHeader, after taken: consuming [UInt8]) {
-        remaining = header.length - (taken.count - Self.headerByteCount)
-        taken.removeAll(keepingCapacity: true)
-        begun = taken
-    }
-
-    static func word(_ bytes: Span<UInt8>, at offset: Int) -> UInt32 {
-        UInt32(bytes[offset]) << 24 | UInt32(bytes[offset + 1]) << 16
-            | UInt32(bytes[offset + 2]) << 8 | UInt32(bytes[offset + 3])
     }
 }

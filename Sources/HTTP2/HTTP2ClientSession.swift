@@ -30,16 +30,20 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
     /// The server takes no more requests (RFC 9113 section 6.8).
     public private(set) var isGoingAway = false
 
-    /// - Parameter storage: lends the buffers while they are in use.
+    /// - Parameters:
+    ///   - storage: lends the buffers while they are in use.
+    ///   - supply: keeps what ended streams leave, for all sessions of a thread.
     public init(
-        limits: HTTP2ClientLimits, fieldSection: FieldSectionLimits, storage: StoragePool? = nil
+        limits: HTTP2ClientLimits, fieldSection: FieldSectionLimits, storage: StoragePool? = nil,
+        supply: StreamSupply = StreamSupply()
     ) {
         self.limits = limits
         head = ResponseHeadText(limits: fieldSection)
         unsafe super.init(
             fieldSection: fieldSection,
             continuationCountMax: HTTP2ClientLimits.continuationCountMax,
-            unsentAckCountMax: HTTP2ClientLimits.unsentAckCountMax, storage: storage, now: 0
+            unsentAckCountMax: HTTP2ClientLimits.unsentAckCountMax, storage: storage,
+            supply: supply, now: 0
         ) { made, options, memory in
             unsafe nghttp2_session_client_new3(
                 &made, SessionCallbacks.table, nil, options, &memory)
@@ -92,7 +96,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
             }
         }
         guard id > 0 else { return nil }
-        let stream = SessionStream()
+        let stream = supply.takeStream()
         stream.isEnded = !hasContent
         streams[id] = stream
         return id
@@ -188,6 +192,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
     private func close(_ id: Int32, _ failure: HTTP2StreamFailure) {
         guard let stream = streams.remove(id) else { return }
         waitingByteCount -= stream.content.count
+        defer { supply.giveBack(stream) }
         guard !stream.isRemoteEnded, !stream.isCancelled else {
             events.append(.closed(stream: id, wasReset: stream.isCancelled))
             return

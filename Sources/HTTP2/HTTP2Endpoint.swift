@@ -10,6 +10,7 @@ import CNghttp2
 public class HTTP2Endpoint {
     let library: OpaquePointer
     private let storage: StoragePool?
+    let supply: StreamSupply
     /// Body bytes in the order of the `body` events that announce them.
     var received: ByteBuffer
     /// Frames that wait for the socket.
@@ -36,13 +37,15 @@ public class HTTP2Endpoint {
 
     /// - Parameters:
     ///   - storage: lends the buffers while they are in use.
+    ///   - supply: keeps what ended streams leave.
     ///   - make: makes the session of its side, with the options of both.
     init(
         fieldSection: FieldSectionLimits, continuationCountMax: Int, unsentAckCountMax: Int,
-        storage: StoragePool?, now: UInt64,
+        storage: StoragePool?, supply: StreamSupply, now: UInt64,
         make: (inout OpaquePointer?, OpaquePointer, inout nghttp2_mem) -> Int32
     ) {
         self.storage = storage
+        self.supply = supply
         received = ByteBuffer(pool: storage)
         output = ByteBuffer(pool: storage)
         trailerText = FieldText(limits: fieldSection)

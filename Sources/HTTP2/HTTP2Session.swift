@@ -19,16 +19,18 @@ public final class HTTP2Session: HTTP2Endpoint {
     /// The highest stream that the client has opened.
     var lastStream: Int32 = 0
 
-    /// - Parameter storage: lends the buffers while they are in use.
+    /// - Parameters:
+    ///   - storage: lends the buffers while they are in use.
+    ///   - supply: keeps what ended streams leave, for all sessions of a thread.
     public init(
         limits: HTTP2Limits, fieldSection: FieldSectionLimits, storage: StoragePool? = nil,
-        now: UInt64
+        supply: StreamSupply = StreamSupply(), now: UInt64
     ) {
         watch = FrameWatch(limits)
         head = RequestHeadText(limits: fieldSection)
         unsafe super.init(
             fieldSection: fieldSection, continuationCountMax: limits.continuationCountMax,
-            unsentAckCountMax: limits.unsentAckCountMax, storage: storage, now: now
+            unsentAckCountMax: limits.unsentAckCountMax, storage: storage, supply: supply, now: now
         ) { made, options, memory in
             unsafe nghttp2_session_server_new3(
                 &made, SessionCallbacks.table, nil, options, &memory)
@@ -57,20 +59,37 @@ public final class HTTP2Session: HTTP2Endpoint {
         self.now = now
         var offset = 0
         while offset < bytes.count, fault == nil {
-            if scanner.remaining > 0 {
-                let end = min(bytes.count, offset + scanner.remaining)
-                pass(bytes.extracting(offset..<end))
-                scanner.passed(end - offset)
-                offset = end
-                continue
+            let rest = bytes.extracting(offset...)
+            if scanner.remaining == 0 {
+                if let header = scanner.header(of: rest) {
+                    if let fault = judge(header) { return end(fault) }
+                    scanner.begin(header)
+                } else {
+                    offset += scanner.take(rest)
+                    guard passBegun() else { return }
+                    continue
+                }
             }
-            offset += scanner.take(bytes.extracting(offset...))
-            guard let header = scanner.header else { return }
-            if let fault = judge(header) { return end(fault) }
-            let begun = scanner.takeBegun()
-            pass(begun.span)
-            scanner.beginContent(of: header, after: begun)
+            let count = min(rest.count, scanner.remaining)
+            pass(rest.extracting(first: count))
+            scanner.passed(count)
+            offset += count
         }
+    }
+
+    /// Passes on the beginning of a frame that came in pieces. False if it is not complete, or may
+    /// not pass.
+    private func passBegun() -> Bool {
+        guard let header = scanner.begunHeader else { return false }
+        if let fault = judge(header) {
+            end(fault)
+            return false
+        }
+        scanner.begin(header)
+        let begun = scanner.takeBegun()
+        pass(begun.span)
+        scanner.passed(begun.count)
+        return true
     }
 
     /// The fault of a frame, found before its content is read.
@@ -82,7 +101,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         switch header.kind {
         case .priority:
             // nghttp2 ignores these. By RFC 7540 section 5.3.1 none depends on itself.
-            return id == 0 || scanner.dependency == id ? .protocolError : nil
+            return id == 0 || header.dependency == id ? .protocolError : nil
         case .headers, .data:
             guard id > 0, id <= lastStream, streams[id] == nil else { return nil }
             // RFC 9113 section 5.1, closed: nghttp2 forgets streams and would ignore the frame.
@@ -185,7 +204,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         }
         head.reset()
         lastStream = max(lastStream, headStream)
-        streams[headStream] = SessionStream()
+        streams.add(supply.takeStream(), headStream)
         return 0
     }
 
@@ -253,7 +272,8 @@ public final class HTTP2Session: HTTP2Endpoint {
     private func headEnded(_ header: nghttp2_frame_hd) {
         let id = header.stream_id
         guard let stream = streams[id] else { return }
-        guard let text = head.finish(hasBody: !header.endsStream) else {
+        var text = supply.takeHead()
+        guard head.finish(hasBody: !header.endsStream, into: &text) else {
             return submitReset(id, NGHTTP2_PROTOCOL_ERROR)
         }
         stream.hasHead = true
@@ -269,6 +289,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         let wasReset = code != NGHTTP2_NO_ERROR.rawValue
         events.append(
             stream.hasHead ? .closed(stream: id, wasReset: wasReset) : .malformed(stream: id))
+        supply.giveBack(stream)
         return 0
     }
 

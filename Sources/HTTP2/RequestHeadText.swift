@@ -6,15 +6,15 @@ import Bytes
 /// Bytes that could end a line or a word of that head early, or that only mean something to
 /// HTTP/1.1, make the request malformed here (RFC 9113 section 8.1.1): they never reach the parser.
 public struct RequestHeadText: ~Copyable {
-    private enum Pseudo: Int, CaseIterable {
-        case method, scheme, authority, path
+    /// The words of the request line and the host.
+    private struct Places {
+        var method, scheme, authority, path, host: Range<Int>?
     }
 
     private var pseudo = ByteBuffer()
-    private var places = [Range<Int>?](repeating: nil, count: Pseudo.allCases.count)
+    private var places = Places()
     private(set) var lines: FieldText
     private var cookie = ByteBuffer()
-    private var host: Range<Int>?
     private var hasContentLength = false
     private var hasRegular = false
     /// True if the head is beyond the limit. Later fields are not in the text then.
@@ -30,8 +30,7 @@ public struct RequestHeadText: ~Copyable {
         pseudo.clear(keepingAtMost: Self.keptByteCountMax)
         lines.reset()
         cookie.clear(keepingAtMost: Self.keptByteCountMax)
-        for index in places.indices { places[index] = nil }
-        host = nil
+        places = Places()
         hasContentLength = false
         hasRegular = false
     }
@@ -52,28 +51,32 @@ public struct RequestHeadText: ~Copyable {
     }
 
     private mutating func takePseudo(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
-        let kind: Pseudo
-        switch true {
-        case name.equals(":method"): kind = .method
-        case name.equals(":scheme"): kind = .scheme
-        case name.equals(":authority"): kind = .authority
-        case name.equals(":path"): kind = .path
-        default: return false
+        guard !hasRegular, FieldSyntax.isWord(value) else { return false }
+        return switch name.count {
+        case 5 where name.equals(":path"): keep(value, \.path)
+        case 7 where name.equals(":method"): keep(value, \.method)
+        case 7 where name.equals(":scheme"): keep(value, \.scheme)
+        case 10 where name.equals(":authority"): keep(value, \.authority)
+        default: false
         }
-        guard !hasRegular, places[kind.rawValue] == nil, Self.isWord(value) else { return false }
+    }
+
+    /// Keeps a word that comes once.
+    @inline(__always)
+    private mutating func keep(
+        _ word: Span<UInt8>, _ place: WritableKeyPath<Places, Range<Int>?>
+    ) -> Bool {
+        guard places[keyPath: place] == nil else { return false }
         if isTooLarge { return true }
-        places[kind.rawValue] = pseudo.count..<pseudo.count + value.count
-        pseudo.append(value)
+        places[keyPath: place] = pseudo.count..<pseudo.count + word.count
+        pseudo.append(word)
         return true
     }
 
     private mutating func takeRegular(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
         if name.equals("te"), !value.equals("trailers") { return false }
         if name.equals("host") {
-            guard host == nil, Self.isWord(value) else { return false }
-            host = pseudo.count..<pseudo.count + value.count
-            pseudo.append(value)
-            return true
+            return FieldSyntax.isWord(value) && keep(value, \.host)
         }
         // RFC 9113 section 8.2.3: the pieces are one field again for HTTP/1.1.
         if name.equals("cookie") {
@@ -89,61 +92,59 @@ public struct RequestHeadText: ~Copyable {
         return true
     }
 
-    /// Returns the text of the head; nil for a malformed request.
+    /// Appends the text of the head to `text`; of one that is too large, nothing. False for a
+    /// malformed request.
     ///
     /// - Parameter hasBody: true if DATA follows. Without a `content-length`, the head then says
     ///   `Transfer-Encoding: chunked`, which stands for a length that is not known yet.
-    public mutating func finish(hasBody: Bool) -> [UInt8]? {
-        let isConnect = place(.method).map { pseudo.readable.extracting($0).equals("CONNECT") }
-        guard let method = place(.method), !method.isEmpty else { return isTooLarge ? [] : nil }
-        var text = ByteBuffer(capacity: pseudo.count + lines.textByteCount + cookie.count + 128)
-        text.append(pseudo.readable.extracting(method))
-        text.append(" ")
-        if isConnect == true {
-            // CONNECT is refused by its name (RFC 9110 section 9.3.6), so its authority is not used
-            // as a target.
-            text.append("* HTTP/1.1\r\n\r\n")
-            return text.readable.array
+    public mutating func finish(hasBody: Bool, into text: inout [UInt8]) -> Bool {
+        guard let method = places.method, !method.isEmpty else { return isTooLarge }
+        // CONNECT is refused by its name (RFC 9110 section 9.3.6), so its authority is not used as
+        // a target.
+        if pseudo.readable.extracting(method).equals("CONNECT") {
+            text += "CONNECT * HTTP/1.1\r\n\r\n".utf8
+            return true
         }
-        guard let path = place(.path), isPath(path), let scheme = place(.scheme),
-            isScheme(scheme)
-        else { return isTooLarge ? [] : nil }
-        text.append(pseudo.readable.extracting(path))
-        text.append(" HTTP/1.1\r\n")
-        guard appendHost(to: &text) else { return nil }
-        lines.append(to: &text)
-        if !cookie.isEmpty {
-            text.append("cookie: ")
-            text.append(cookie.readable)
-            text.append("\r\n")
-            lines.countLine()
+        guard let path = places.path, isPath(path), let scheme = places.scheme, isScheme(scheme)
+        else { return isTooLarge }
+        let host = places.authority ?? places.host
+        if let authority = host, let named = places.host {
+            // RFC 9113 section 8.3.1.
+            guard
+                ASCII.equalsIgnoringCase(
+                    pseudo.readable.extracting(authority), pseudo.readable.extracting(named))
+            else { return false }
         }
-        if hasBody, !hasContentLength {
-            text.append("transfer-encoding: chunked\r\n")
-            lines.countLine()
-        }
-        text.append("\r\n")
-        return text.readable.array
-    }
-
-    private func place(_ kind: Pseudo) -> Range<Int>? { places[kind.rawValue] }
-
-    /// Appends the host. False if `:authority` and `host` differ (RFC 9113 section 8.3.1). If
-    /// neither is there, the parser refuses the request.
-    private mutating func appendHost(to text: inout ByteBuffer) -> Bool {
-        guard let authority = place(.authority) ?? host else { return true }
-        if let host {
-            let named = pseudo.readable.extracting(authority)
-            guard ASCII.equalsIgnoringCase(named, pseudo.readable.extracting(host)) else {
-                return false
+        let isChunked = hasBody && !hasContentLength
+        let byteCount = pseudo.count + lines.bytes.count + cookie.count + Self.frameByteCount
+        text.append(addingCapacity: byteCount) { head in
+            head.append(contentsOf: pseudo.readable.extracting(method))
+            head.append(UInt8(ascii: " "))
+            head.append(contentsOf: pseudo.readable.extracting(path))
+            head.append(" HTTP/1.1\r\n")
+            // Without a host, the parser refuses the request.
+            if let host {
+                head.append("host: ")
+                head.append(contentsOf: pseudo.readable.extracting(host))
+                head.append("\r\n")
             }
+            head.append(contentsOf: lines.bytes)
+            if !cookie.isEmpty {
+                head.append("cookie: ")
+                head.append(contentsOf: cookie.readable)
+                head.append("\r\n")
+            }
+            if isChunked { head.append("transfer-encoding: chunked\r\n") }
+            head.append("\r\n")
         }
-        text.append("host: ")
-        text.append(pseudo.readable.extracting(authority))
-        text.append("\r\n")
-        lines.countLine()
+        if host != nil { lines.countLine() }
+        if !cookie.isEmpty { lines.countLine() }
+        if isChunked { lines.countLine() }
         return true
     }
+
+    /// More bytes than all words that ``finish(hasBody:into:)`` adds.
+    private static let frameByteCount = 64
 
     /// True if `:path` holds a path or `*`, and not an absolute form (RFC 9113 section 8.3.1).
     private func isPath(_ place: Range<Int>) -> Bool {
@@ -155,17 +156,6 @@ public struct RequestHeadText: ~Copyable {
     private func isScheme(_ place: Range<Int>) -> Bool {
         let scheme = pseudo.readable.extracting(place)
         return scheme.equals("https") || scheme.equals("http")
-    }
-
-    // MARK: bytes
-
-    /// True for visible ASCII alone, as it stands between the spaces of a request line, or for a
-    /// host.
-    private static func isWord(_ value: Span<UInt8>) -> Bool {
-        for index in value.indices {
-            guard value[index] > 0x20, value[index] < 0x7F else { return false }
-        }
-        return true
     }
 }
 

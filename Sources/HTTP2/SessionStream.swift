@@ -25,6 +25,22 @@ final class SessionStream {
     /// The number of content bytes framed so far, which shows if the client takes any.
     private(set) var framedByteCount = 0
 
+    /// Prepares for another stream.
+    func reset() {
+        headByteCount = 0
+        content.clear(keepingAtMost: Self.keptByteCountMax)
+        if !trailers.isEmpty { trailers.clear() }
+        hasTrailers = false
+        hasHead = false
+        isRemoteEnded = false
+        isEnded = false
+        isAnswered = false
+        isResetByGateway = false
+        isCancelled = false
+        isHeadFramed = false
+        framedByteCount = 0
+    }
+
     /// The storage that a stream keeps while no content waits.
     private static let keptByteCountMax = 4 * 1024
 

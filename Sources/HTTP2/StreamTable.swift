@@ -1,8 +1,9 @@
 /// Values of the open streams of one connection, by stream id.
 ///
 /// A request looks its stream up some fifteen times, at a fifth of the time of `Dictionary`. Ids of
-/// one side follow each other, so that each usually has a place of its own. A peer may choose ids
-/// that share one; a look-up then goes through the open streams, whose number is bounded.
+/// one side follow each other, so that each usually has a place of its own, and free ones around
+/// it. A peer may choose ids that share one; a look-up then goes through the open streams, whose
+/// number is bounded.
 public struct StreamTable<Stream> {
     /// The ids; zero for a free place. At least half of the places are free.
     private var ids: [Int32] = []
@@ -54,14 +55,26 @@ public struct StreamTable<Stream> {
         return removed
     }
 
+    /// Adds a stream that is not in the table.
+    public mutating func add(_ stream: Stream, _ id: Int32) {
+        assert(place(of: id) == nil)
+        insert(stream, id)
+    }
+
+    /// Calls `use` with every value, in no order.
+    public func forEach(_ use: (Stream) -> Void) {
+        for case let stream? in values { use(stream) }
+    }
+
     public mutating func removeAll() { self = StreamTable() }
 
     // MARK: places
 
     private var mask: Int { ids.count &- 1 }
 
-    /// The place of an id. The ids of one side are two apart.
-    private func home(_ id: Int32) -> Int { Int(id &>> 1) & mask }
+    /// The place of an id. The ids of one side are two apart; their places are nearly half of the
+    /// table apart, so that a removal has no neighbours to move up.
+    private func home(_ id: Int32) -> Int { Int(id &>> 1) &* (mask &>> 1) & mask }
 
     private func follower(of place: Int) -> Int { (place &+ 1) & mask }
 

@@ -77,12 +77,59 @@ struct HTTP2SessionTests {
             "head 1 GET / HTTP/1.1|host: a",
             "head 3 GET / HTTP/1.1|host: a|transfer-encoding: chunked", "body 3 abc", "end 3",
         ]
-        let whole = session()
-        receive(whole, bytes)
-        #expect(events(whole) == expected)
-        let split = session()
-        for byte in bytes { receive(split, [byte]) }
-        #expect(events(split) == expected)
+        for size in 1...bytes.count {
+            let split = session()
+            receive(split, bytes, inPiecesOf: size)
+            #expect(events(split) == expected, "\(size)")
+        }
+    }
+
+    private func receive(_ session: HTTP2Session, _ bytes: [UInt8], inPiecesOf size: Int) {
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            receive(session, Array(bytes[start..<min(bytes.count, start + size)]))
+        }
+    }
+
+    @Test("ends where a stream depends on itself, however the frame is split", arguments: 1...14)
+    func selfDependency(size: Int) {
+        let other = session()
+        receive(other, Self.frame(2, stream: 3, [0, 0, 0, 5, 1]), inPiecesOf: size)
+        #expect(other.fault == nil)
+        let own = session()
+        receive(own, Self.frame(2, stream: 3, [0, 0, 0, 3, 1]), inPiecesOf: size)
+        #expect(own.fault == .protocolError)
+    }
+
+    @Test("keeps nothing of a stream for the next one that uses its memory")
+    func reuse() {
+        let supply = StreamSupply()
+        let section = FieldSectionLimits(byteCountMax: 4096)
+        for _ in 0..<3 {
+            let session = HTTP2Session(
+                limits: HTTP2Limits(), fieldSection: section, supply: supply, now: 0)
+            receive(session, HTTP2Session.clientPreface + Self.frame(4) + Self.request(1))
+            guard case .head(let head)? = session.takeEvent() else {
+                Issue.record("no head")
+                return
+            }
+            #expect(String(decoding: head.bytes, as: UTF8.self).hasPrefix("GET / HTTP/1.1\r\n"))
+            supply.giveBack(head: head.bytes)
+            _ = output(session)
+            session.fields.append(":status", decimal: 200)
+            session.submitHead(stream: 1, hasContent: true)
+            #expect(session.framedByteCount(stream: 1) == 0)
+            let content = Array("hello".utf8)
+            session.append(content.span, stream: 1)
+            #expect(output(session).suffix(14) == Self.frame(0, stream: 1, content)[...])
+            #expect(session.framedByteCount(stream: 1) == 5)
+            // The client gives up while more waits, and trailers behind it.
+            session.append(content.span, stream: 1)
+            session.fields.append("x-sum", decimal: 42)
+            session.endContent(stream: 1, hasTrailers: true)
+            receive(session, Self.frame(3, stream: 1, [0, 0, 0, 8]))
+            #expect(events(session) == ["closed 1 true"])
+            #expect(session.waitingByteCount == 0)
+        }
     }
 
     @Test("sends an answer with content and trailers")

@@ -17,8 +17,9 @@ struct RequestHeadTextTests {
             let (name, value) = (Array(name.utf8), Array(value.utf8))
             guard head.take(name: name.span, value: value.span) else { return nil }
         }
-        let bytes = head.finish(hasBody: hasBody)
-        return bytes.map { String(decoding: $0, as: UTF8.self) }
+        var bytes: [UInt8] = []
+        guard head.finish(hasBody: hasBody, into: &bytes) else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     @Test("is that of the same HTTP/1.1 request")
@@ -86,6 +87,26 @@ struct RequestHeadTextTests {
     @Test("is none where the request is malformed", arguments: malformed)
     func isNone(fields: [(String, String)]) {
         #expect(text(fields) == nil)
+    }
+
+    @Test("takes the same bytes of a word or value wherever they stand", arguments: 0...255)
+    func bytes(byte: UInt8) {
+        for count in [1, 7, 8, 9, 16, 19] {
+            for index in 0..<count {
+                var value = [UInt8](repeating: 0x61, count: count)
+                value[index] = byte
+                let isEnd = index == 0 || index == count - 1
+                let isSpace = byte == 0x20 || byte == 0x09
+                #expect(takes("x", value) == (isSpace ? !isEnd : byte >= 0x20 && byte != 0x7F))
+                #expect(takes(":authority", value) == (byte > 0x20 && byte < 0x7F))
+            }
+        }
+    }
+
+    private func takes(_ name: String, _ value: [UInt8]) -> Bool {
+        var head = RequestHeadText(limits: FieldSectionLimits(byteCountMax: 4096))
+        let name = Array(name.utf8)
+        return head.take(name: name.span, value: value.span)
     }
 
     @Test("stops growing at its limit, and tells a bomb")

@@ -22,6 +22,9 @@ struct StreamTableTests {
                 case 1:
                     table[id] = nil
                     known[id] = nil
+                case 2 where known[id] == nil:
+                    table.add(step, id)
+                    known[id] = step
                 default:
                     table[id] = step
                     known[id] = step
@@ -31,6 +34,9 @@ struct StreamTableTests {
             }
             for id in 1...Int32(idMax) { #expect(table[id] == known[id]) }
             #expect(table.streams.sorted() == known.values.sorted())
+            var visited: [Int] = []
+            table.forEach { visited.append($0) }
+            #expect(visited.sorted() == known.values.sorted())
             table.removeAll()
             #expect(table.isEmpty && table.streams.isEmpty)
         }

@@ -15,6 +15,8 @@ protocol ClientStream: AnyObject {
     /// The client sends no more. If the request is not complete, it never will be. If its route
     /// says so, the request is cancelled, because the client does not wait for the answer.
     func clientEnded()
+    /// The client has not taken all bytes of the connection yet.
+    func clientIsAwaited()
     /// The client took the bytes that were waiting for it.
     func clientIsReady()
     /// The stream is gone.

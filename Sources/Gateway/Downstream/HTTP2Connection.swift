@@ -72,7 +72,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         session = HTTP2Session(
             limits: limits.http2,
             fieldSection: FieldSectionLimits(byteCountMax: limits.headByteCountMax),
-            storage: services.storage, now: services.loop.now.nanoseconds)
+            storage: services.storage, supply: worker.streams, now: services.loop.now.nanoseconds)
         session.countsResets = !listener.answers(peer)
     }
 
@@ -140,7 +140,10 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             case .end(let id): streams[id]?.endBody()
             case .answeredEarly(let id): streams[id]?.answeredEarly()
             case .closed(let id, _): streams.remove(id)?.close()
-            case .malformed: refuseMalformed()
+            case .malformed:
+                // Its stream is reset by now.
+                requestCount += 1
+                recordFault(Refusal(.badRequest, .http2Malformed))
             // These events come only from servers.
             case .failed, .ready, .goAway: break
             case .settingsAcknowledged:
@@ -161,21 +164,15 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private func begin(_ head: HeadEvent) {
         requestCount += 1
         if requestCount >= services.site.settings.limits.requestsPerConnectionMax { announceEnd() }
-        if listener.settings.check?.dialect == .envoyGRPC, let call = EnvoyCall(head, on: self) {
-            streams[head.stream] = call
+        if listener.takesEnvoyCalls, let call = EnvoyCall(head, on: self) {
+            streams.add(call, head.stream)
             return call.begin()
         }
         let exchange = beginExchange()
         let stream = HTTP2Stream(id: head.stream, connection: self, exchange: exchange)
         exchange.downstream = stream
-        streams[head.stream] = stream
+        streams.add(stream, head.stream)
         stream.begin(head)
-    }
-
-    /// Counts and logs a request without a well-formed head, whose stream is reset by now.
-    private func refuseMalformed() {
-        requestCount += 1
-        recordFault(Refusal(.badRequest, .http2Malformed))
     }
 
     /// Counts and logs a message that is no request, and was answered or reset as such.
@@ -212,6 +209,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             if session.isFinished { return finish() }
         }
         resumeStreams()
+        if session.waitingByteCount > 0 { streams.forEach { $0.clientIsAwaited() } }
         // A stream whose answer has been sent completely is closed.
         takeEvents()
         // A stream is closed once its last frame is made, but the socket may not have taken it yet.

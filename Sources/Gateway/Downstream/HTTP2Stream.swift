@@ -11,7 +11,8 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     private let id: Int32
     private let connection: HTTP2Connection
     private var exchange: Exchange?
-    private let deadline: Deadline
+    /// Made for the stream's first wait: most have none.
+    private var deadline: Deadline?
     private var isBodyComplete = false
     private var trailers: TrailerSection?
     private var isContinueOwed = false
@@ -25,16 +26,20 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     /// The pace at which the client takes the bytes that wait on this stream.
     private var readerPace = ReaderPace()
 
-    private var session: HTTP2Session { connection.session }
-    private var worker: Worker { connection.worker }
-    private var services: WorkerServices { connection.services }
+    var session: HTTP2Session { connection.session }
+    var worker: Worker { connection.worker }
+    var services: WorkerServices { connection.services }
 
     init(id: Int32, connection: HTTP2Connection, exchange: Exchange) {
         self.id = id
         self.connection = connection
         self.exchange = exchange
-        deadline = Deadline(wheel: connection.services.deadlines)
-        deadline.handler = self
+    }
+
+    private func setDeadline(_ nanoseconds: UInt64) {
+        let deadline = deadline ?? Deadline(wheel: services.deadlines, handler: self)
+        self.deadline = deadline
+        deadline.set(afterNanoseconds: nanoseconds)
     }
 
     // MARK: the request
@@ -43,7 +48,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         guard let exchange else { return }
         // The client has reset the stream at once, so nothing is done for it (CVE-2023-44487).
         guard session.isOpen(id) else { return }
-        exchange.intake.replaceHead(with: event.bytes)
+        worker.streams.giveBack(head: exchange.intake.replaceHead(with: event.bytes))
         isBodyComplete = event.isEnd
         exchange.intake.beginBody(at: exchange.arrival.startedAt, isComplete: event.isEnd)
         switch parse(event, exchange) {
@@ -111,7 +116,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     func endBody() {
         guard !isBodyComplete else { return }
         isBodyComplete = true
-        if !hasAnswer { deadline.clear() }
+        if !hasAnswer { deadline?.clear() }
         exchange?.intake.endBody(trailers)
     }
 
@@ -126,9 +131,9 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     private func awaitBody() {
         guard !hasAnswer, !isBodyComplete, let exchange else { return }
         if let patience = exchange.intake.bodyPatience {
-            deadline.set(afterNanoseconds: patience)
+            setDeadline(patience)
         } else {
-            deadline.clear()
+            deadline?.clear()
         }
     }
 
@@ -139,13 +144,13 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     /// RST_STREAM (curl before version 8). Its window is not opened again.
     func answeredEarly() {
         isAnsweredEarly = true
-        deadline.set(afterNanoseconds: Lingering.timeout.wholeNanoseconds)
+        setDeadline(Lingering.timeout.wholeNanoseconds)
     }
 
     /// The stream is gone. If its answer was not complete, the client does not wait for it any
     /// more.
     func close() {
-        deadline.clear()
+        deadline?.clear()
         guard let lost = exchange else { return }
         exchange = nil
         if lost.number != 0 { lost.downstreamIsLost() }
@@ -162,6 +167,13 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         }
     }
 
+    /// Times a client that takes none of the waiting bytes, or takes them too slowly.
+    func clientIsAwaited() {
+        guard hasAnswer, deadline?.isSet != true, session.waitingByteCount(stream: id) > 0
+        else { return }
+        setDeadline(readerRest(isDue: false))
+    }
+
     /// Checks a client for which bytes have waited long. Bytes that were made into frames count as
     /// taken: while the client's window is closed, none are made.
     private func checkClient() {
@@ -171,7 +183,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
             exchange?.judge.note(.check(.slowReader))
             return abortResponse()
         }
-        deadline.set(at: readerPace.due)
+        deadline?.set(at: readerPace.due)
     }
 
     private func readerRest(isDue: Bool) -> UInt64 {
@@ -329,11 +341,11 @@ extension HTTP2Stream: ResponseSink {
 
     private func answerBegan() {
         hasAnswer = true
-        deadline.clear()
+        deadline?.clear()
     }
 
-    /// Appends bytes of the answer. Resets the stream of a client that takes none of the waiting
-    /// bytes, or takes them too slowly.
+    /// Appends bytes of the answer. What the client does not take at once, ``clientIsAwaited()``
+    /// bounds.
     private func append(_ bytes: Span<UInt8>) {
         append(bytes.count) { session.append(bytes, stream: id) }
     }
@@ -345,56 +357,6 @@ extension HTTP2Stream: ResponseSink {
         }
         readerPace.wrote(byteCount)
         give()
-        if !deadline.isSet { deadline.set(afterNanoseconds: readerRest(isDue: false)) }
-    }
-
-    /// Appends the fields that the route sets and adds.
-    private func append(_ edits: FieldEdits?, _ exchange: Exchange) {
-        guard let edits else { return }
-        for line in edits.lines {
-            session.fields.append(line.name.span) { exchange.rewriter.append(line.value, to: &$0) }
-        }
-    }
-
-    private func appendVia(_ version: StaticString) {
-        session.fields.append("via") { value in
-            value.append(version)
-            value.append(" ")
-            value.append(Via.clientsName)
-        }
-    }
-
-    private func appendRequestID(_ exchange: Exchange) {
-        // Of no use to the answers that follow: their table keeps what they share.
-        let name = Recorder.requestIDField
-        session.fields.append(name.span, isIndexed: false) { value in
-            exchange.rewriter.appendRequestID(to: &value)
-        }
-    }
-
-    private func appendDate() {
-        session.fields.append("date") { worker.clock.appendHTTPDate(to: &$0) }
-    }
-
-    private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
-        let part = PersonalPart(fields, of: exchange)
-        if part.isPrivate { session.fields.append("cache-control", "private") }
-        if part.isOutdated {
-            let action = Array("update_app".utf8)
-            session.fields.append("x-app-attest-action", action.span)
-        }
-        guard let challenge = part.challenge else { return }
-        session.fields.append("x-app-attest-challenge", isIndexed: false) { value in
-            services.seal(challenge, into: &value)
-        }
-    }
-
-    /// Appends the end-to-end fields of an upstream's answer. True if one of them is `Date`.
-    private func appendFields(
-        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
-    ) -> Bool {
-        exchange.recorder.forEachField(of: head, bytes, hasTrailers: true) { field, bytes in
-            session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
-        }
+        connection.scheduleFlush()
     }
 }

@@ -13,6 +13,7 @@ final class ListenerContext: Sendable {
     let rateLimits: [RateLimit]
     let protocols: [HTTPProtocol]
     let redirect: ListenerRedirect?
+    let takesEnvoyCalls: Bool
     private let trustedProxies: [TrustedProxy]
     private let proxyProtocol: [TrustedProxy]
 
@@ -50,6 +51,7 @@ final class ListenerContext: Sendable {
         allow = settings.allow
         protocols = settings.protocols
         redirect = settings.redirect
+        takesEnvoyCalls = settings.check?.dialect == .envoyGRPC
         isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         proxyProtocol = settings.proxyProtocol

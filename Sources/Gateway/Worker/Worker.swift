@@ -1,4 +1,5 @@
 import EventLoop
+import HTTP2
 import KeyStore
 import Settings
 
@@ -13,6 +14,7 @@ final class Worker {
     var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
     private var exchanges = ExchangeSupply()
+    let streams = StreamSupply()
     private var ending = WorkerEnding()
     /// Only on the control thread.
     private var healthChecker: HealthChecker?

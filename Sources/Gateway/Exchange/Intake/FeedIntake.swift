@@ -20,10 +20,12 @@ extension RequestIntake {
     /// Gives a target such as `http://a?q` the path that it stands for.
     func completeTarget() { state.head.completeTarget(in: &state.headStorage) }
 
-    /// Replaces the head's bytes by `bytes`, which are not parsed yet.
-    func replaceHead(with bytes: [UInt8]) {
-        state.headStorage = bytes
+    /// Replaces the head's bytes by `bytes`, which are not parsed yet. Returns those before.
+    @discardableResult
+    func replaceHead(with bytes: consuming [UInt8]) -> [UInt8] {
+        swap(&state.headStorage, &bytes)
         state.head.reset()
+        return bytes
     }
 
     /// Exchanges the held body for `other`.
