@@ -74,6 +74,10 @@ final class Exchange {
     /// How the exchange has ended; until then, what was decided so far.
     var outcome: Outcome { judge.state.judgement.outcome }
 
+    // Alone, because a copy of the outcome copies its cause.
+    var decision: Decision { judge.state.judgement.outcome.decision }
+    var reason: Reason { judge.state.judgement.outcome.reason }
+
     var requestIDText: String {
         var text = ByteBuffer(capacity: 64)
         rewriter.appendRequestID(to: &text)
@@ -87,7 +91,7 @@ final class Exchange {
     ) {
         self.downstream = downstream
         client = ClientSide(listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
-        site = services.site
+        if site !== services.site { site = services.site }
         number = services.nextNumber()
         arrival.requestID = services.random.bytes16()
         phase = .readHead

@@ -163,20 +163,18 @@ final class WorkerMeter: @unchecked Sendable {
 
     func count(_ exchange: Exchange, _ verdict: borrowing Verdict, nanoseconds: UInt64) {
         let meter = meter(of: exchange)
-        let outcome = exchange.outcome
+        let (decision, reason) = (exchange.decision, exchange.reason)
         meter.count(
-            decision: outcome.decision, reason: outcome.reason,
-            status: exchange.progress.status, nanoseconds: nanoseconds)
-        if outcome.reason == .storeUnavailable, outcome.decision == .refused,
-            outcome.cause != .proofFailed(.keysMissing)
+            decision: decision, reason: reason, status: exchange.progress.status,
+            nanoseconds: nanoseconds)
+        if reason == .storeUnavailable, decision == .refused,
+            exchange.outcome.cause != .proofFailed(.keysMissing)
         {
             add(.storeFailures)
         }
         if verdict.isJudged { meter.countStanding(of: verdict) }
         if let proof = verdict.sender.foreign { countForeign(proof, exchange) }
-        if exchange.intake.match.endpoint == .attestVerify, outcome.decision == .answered,
-            outcome.reason == .ok
-        {
+        if exchange.intake.match.endpoint == .attestVerify, decision == .answered, reason == .ok {
             app(verdict, exchange.site)?.count(.attested)
         }
         guard let bucket = verdict.bucket else { return }

@@ -11,7 +11,7 @@ extension Forwarder {
     /// all are busy, the request waits in the upstream's queue.
     func leaseUpstream() throws(Refusal) -> Step {
         // No request goes on from here without a decision, whatever went wrong before.
-        guard exchange.outcome.decision.forwards else {
+        guard exchange.decision.forwards else {
             throw Refusal(.internalFailure, .undecided)
         }
         guard let pool else { throw Refusal(.internalFailure, .noRoute) }
@@ -35,9 +35,10 @@ extension Forwarder {
         }
     }
 
-    /// The pool of the route's upstream.
+    /// The pool of the route's upstream: that of the request's place, if it holds one.
     var pool: UpstreamPool? {
-        match.upstreamIndex.map { services.pool(for: site, upstream: $0) }
+        if let held = state.place?.pool { return held }
+        return match.upstreamIndex.map { services.pool(for: site, upstream: $0) }
     }
 
     /// A connection is free, and this request is the next in the queue.

@@ -14,7 +14,7 @@ extension Recorder {
     /// the rule that no proof is written anywhere, and it is off unless the operator asks for it.
     func captureRefusal() {
         // The decision comes first, so that accepted requests cost no more than this.
-        guard exchange.outcome.decision == .refused || exchange.outcome.decision == .observed,
+        guard exchange.decision == .refused || exchange.decision == .observed,
             let settings = site.settings.capture, let kind = capturedKind,
             let writer = services.hub.captureWriter.withLock({ $0 }),
             writer.admits(at: services.loop.now)
