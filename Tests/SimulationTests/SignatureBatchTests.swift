@@ -129,6 +129,30 @@ struct SignatureBatchTests {
         }
     }
 
+    @Test(
+        "that OpenSSL verifies are the first half of those that wait, at most eight",
+        // The loop takes 32 of the 42 in its first turn.
+        arguments: [(12, [6, 3, 2, 1]), (42, [8, 8, 8, 8, 5, 3, 1, 1])] as [(Int, [Int])])
+    func halves(_ count: Int, _ expected: [Int]) throws {
+        let crowd = try Crowd(count: count, .off)
+        let requests = try (0..<count).map { try crowd.request(of: $0) }
+        let before = crowd.batchCount(of: 1)
+        var checked: [Int] = []
+        var turnEnd: TurnEndHook?
+        turnEnd = TurnEndHook(loop: crowd.gateway.worker.services.loop) {
+            let sum = checked.reduce(0, +)
+            let more = Int(crowd.batchCount(of: 1) - before) - sum
+            if more > 0 { checked.append(more) }
+            if sum + more < count { turnEnd?.schedule() }
+        }
+        turnEnd?.schedule()
+        for connection in try crowd.sendTogether(requests) {
+            #expect(try crowd.answer(connection).status == 200)
+        }
+        turnEnd = nil
+        #expect(checked == expected)
+    }
+
     @Test("have each a verdict of its own", arguments: [true, false])
     func verdicts(isTogether: Bool) throws {
         let crowd = try Crowd(count: 8, isTogether ? batching() : .off)

@@ -5,22 +5,22 @@ import EventLoop
 import KeyStore
 import Policy
 
-/// The requests of one turn of a worker's loop, whose signatures are verified when it ends. First
-/// eight signatures are verified, together if a library can, then each of the eight requests goes
-/// on.
+/// The requests whose signatures are verified when the current turn of a worker's loop ends, or one
+/// of the next. In each turn up to eight signatures are verified, together if a library can, then
+/// these requests go on and leave, and the loop takes what has come meanwhile.
 ///
 /// OpenSSL's arithmetic drives the code of the gateway and of the kernel out of the processor's
-/// first cache. This way that happens once for eight requests. No request leaves later for it:
-/// eight leave together in any case (``Outbox``), and there is no timer.
+/// first cache. This way that happens once for several requests: for half of those that wait, since
+/// the more go on together, the longer the first of them waits. There is no timer.
 final class SignatureQueue {
     private let meter: WorkerMeter
     private let log: WorkerLog
     private let library: MultiBufferLibrary?
     private var batch: SignatureBatch
     private var waiting: [Waiting] = []
-    /// The requests of the turn that ends.
-    private var ending: [Waiting] = []
-    /// The results of some of them.
+    /// The requests that go on next.
+    private var next: [Waiting] = []
+    /// Their results.
     private var outcomes: [SignatureBatch.Outcome] = []
     private var turnEnd: TurnEndHook?
 
@@ -44,52 +44,68 @@ final class SignatureQueue {
         turnEnd = TurnEndHook(loop: loop, stage: .work) { [unowned self] in verify() }
     }
 
-    /// Checks the signature of `entry`. `request` gets the verdict at the end of the turn.
+    /// Checks the signature of `entry`. `request` gets the verdict at the end of a turn.
     func add(_ request: any WaitingRequest, _ entry: SignatureBatch.Entry) {
         waiting.append(Waiting(request: request, number: request.number, entry: entry))
         turnEnd?.schedule()
     }
 
+    /// The most requests that wait for the next turn. If more come than can be verified, they are
+    /// to wait unread, where their age is known (``Backlog``).
+    private static let leftCountMax = 32
+
     private func verify() {
-        // Requests that come meanwhile wait for the next turn.
-        swap(&waiting, &ending)
-        dropLeft()
-        var first = 0
-        while first < ending.count {
-            checkSignatures(min(ending.count - first, Outbox.connectionCountMax), from: first)
-            for index in outcomes.indices {
-                let waiting = ending[first + index]
-                // Its client may have gone.
-                guard !waiting.isLeft else { continue }
-                waiting.request.signatureWasChecked(outcomes[index])
-            }
-            first += outcomes.count
-            outcomes.removeFew()
-        }
-        ending.removeFew()
+        repeat { verifyNext() } while waiting.count > Self.leftCountMax
         if !waiting.isEmpty { turnEnd?.schedule() }
         if let library, let reason = library.takeLossOfTrust() {
             tellLossOfTrust(of: library, reason)
         }
     }
 
-    /// Forgets requests whose clients have left: their signatures are not checked.
-    private func dropLeft() {
-        var hasLeft = false
-        for waiting in ending where waiting.isLeft || waiting.request.endIfClientLeft() {
-            hasLeft = true
+    /// Checks the signatures of the first few requests, which then go on.
+    private func verifyNext() {
+        takeNext()
+        dropLeft()
+        checkSignatures()
+        for index in outcomes.indices {
+            let waiting = next[index]
+            // Its client may have gone.
+            guard !waiting.isLeft else { continue }
+            waiting.request.signatureWasChecked(outcomes[index])
         }
-        if hasLeft { ending.removeAll { $0.isLeft } }
+        outcomes.removeFew()
+        next.removeFew()
     }
 
-    /// Checks `total` signatures of ``ending``.
-    private func checkSignatures(_ total: Int, from first: Int) {
-        while outcomes.count < total {
-            let count = batch.batchCount(of: total - outcomes.count)
+    private func takeNext() {
+        let total = waiting.count
+        let isTogether = batch.batchCount(of: total) > 1
+        let count = min(isTogether ? total : (total + 1) / 2, Outbox.connectionCountMax)
+        guard count < total else {
+            swap(&waiting, &next)
+            return
+        }
+        next.append(contentsOf: waiting[..<count])
+        waiting.removeFirst(count)
+    }
+
+    /// Forgets those of ``next`` whose clients have left: their signatures are not checked.
+    private func dropLeft() {
+        var hasLeft = false
+        for waiting in next where waiting.isLeft || waiting.request.endIfClientLeft() {
+            hasLeft = true
+        }
+        if hasLeft { next.removeAll { $0.isLeft } }
+    }
+
+    /// Checks the signatures of ``next``.
+    private func checkSignatures() {
+        while outcomes.count < next.count {
+            let first = outcomes.count
+            let count = batch.batchCount(of: next.count - first)
             let startedAt = meter.signatures.begin()
-            let next = first + outcomes.count
             batch.verify(count) {
-                ending[next + $0].entry
+                next[first + $0].entry
             } verdict: {
                 outcomes.append($0)
             }
