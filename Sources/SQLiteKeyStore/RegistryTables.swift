@@ -12,6 +12,8 @@ final class RegistryTables {
     let users: UserTable
     let certificates: CertificateTable
     let installations: InstallationTable
+    let beginReading: Statement
+    let endReading: Statement
     private let selectKey: Statement
     private let selectReceipt: Statement
     private let selectApp: Statement
@@ -49,6 +51,8 @@ final class RegistryTables {
         users = try UserTable(connection)
         certificates = try CertificateTable(connection)
         installations = try InstallationTable(connection)
+        beginReading = try connection.prepare("BEGIN")
+        endReading = try connection.prepare("ROLLBACK")
         selectKey = try connection.prepare(
             """
             SELECT \(Self.keyColumns), \(InstallationTable.columns)

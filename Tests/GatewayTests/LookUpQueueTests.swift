@@ -18,19 +18,22 @@ final class LookUpQueueTests {
     init() throws {
         loop = try EventLoop()
         lookUps = LookUpQueue(registry, loop: loop, mailbox: try Mailbox(countMax: 100))
-        lookUps.answered = { [unowned self] question, _ in answered.append(question.number) }
+        lookUps.answered = { [unowned self] lookUp, _ in answered.append(lookUp.question.number) }
     }
 
     private func keyID(_ number: Int) -> KeyID {
         KeyID(digest: SHA256.hash([UInt8(number)]))
     }
 
+    private func question(_ number: Int) -> KeyQuestion {
+        KeyQuestion(
+            number: UInt64(number), keyID: keyID(number), changeCount: 0, newsCount: 0,
+            floorNewsNumber: 0)
+    }
+
     private func add(_ count: Int) {
         for number in 0..<count {
-            lookUps.add(
-                KeyQuestion(
-                    number: UInt64(number), keyID: keyID(number), changeCount: 0, newsCount: 0,
-                    floorNewsNumber: 0))
+            lookUps.add(LookUp(question: question(number), request: nil, startedAt: .now()))
         }
     }
 
@@ -93,8 +96,8 @@ final class LookUpQueueTests {
     func askedAgain() {
         registry.haveAtHand([keyID(0)])
         var leftCount = 2
-        lookUps.answered = { [unowned self] question, _ in
-            answered.append(question.number)
+        lookUps.answered = { [unowned self] lookUp, _ in
+            answered.append(lookUp.question.number)
             leftCount -= 1
             if leftCount > 0 { add(1) }
         }
@@ -106,13 +109,32 @@ final class LookUpQueueTests {
     @Test("no question is put twice, even if nothing is at hand any more once answers are taken")
     func askedOnce() {
         registry.haveAtHand([keyID(0)])
-        lookUps.answered = { [unowned self] question, _ in
-            answered.append(question.number)
+        lookUps.answered = { [unowned self] lookUp, _ in
+            answered.append(lookUp.question.number)
             registry.haveAtHand(nil)
             add(9)
         }
         add(2)
         loop.run()
         #expect(answered == [0] && registry.lookUpCounts == [1, 8, 1])
+    }
+
+    @Test("only a request whose key is not at hand waits, and only if it has not ended")
+    func waits() throws {
+        let stepped = try SteppedWorker()
+        try stepped.begin()
+        let exchange = try #require(stepped.connection.exchange)
+        var waiting = 0
+        lookUps.beginsWaiting = {
+            #expect($0 === exchange)
+            waiting += 1
+        }
+        let ended = Int(exchange.number) + 1
+        registry.haveAtHand([keyID(ended)])
+        for number in [ended - 1, ended, ended + 1] {
+            lookUps.add(LookUp(question: question(number), request: exchange, startedAt: .now()))
+        }
+        loop.run()
+        #expect(waiting == 1 && registry.lookUpCounts == [1] && answered == [UInt64(ended)])
     }
 }

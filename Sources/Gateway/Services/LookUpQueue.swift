@@ -11,12 +11,14 @@ import KeyStore
 final class LookUpQueue {
     private let registry: any Registry
     private let mailbox: Mailbox<WorkerMessage>
-    private var waiting: [KeyQuestion] = []
+    private var waiting: [LookUp] = []
     /// The questions that the registry is being asked.
-    private var asked: [KeyQuestion] = []
+    private var asked: [LookUp] = []
     private var turnEnd: TurnEndHook?
     /// Takes the answers that are at hand; the others come through the mailbox.
-    var answered: (KeyQuestion, Result<KeyRecord?, StoreError>) -> Void = { _, _ in }
+    var answered: (LookUp, Result<KeyRecord?, StoreError>) -> Void = { _, _ in }
+    /// Has a request wait for an answer that is not at hand.
+    var beginsWaiting: (any WaitingRequest) -> Void = { _ in }
 
     init(_ registry: any Registry, loop: EventLoop, mailbox: Mailbox<WorkerMessage>) {
         self.registry = registry
@@ -24,10 +26,13 @@ final class LookUpQueue {
         turnEnd = TurnEndHook(loop: loop, stage: .ask) { [unowned self] in ask() }
     }
 
+    /// The number of questions that neither this worker nor the registry has looked at.
+    var count: Int { waiting.count }
+
     /// Has the key looked up soon: at the latest at the end of the turn, but never within this
     /// call.
-    func add(_ question: KeyQuestion) {
-        waiting.append(question)
+    func add(_ lookUp: LookUp) {
+        waiting.append(lookUp)
         if waiting.count >= Self.askedCountMax, !registry.hasKeysAtHand {
             askElsewhere(waiting)
             waiting.removeAll(keepingCapacity: true)
@@ -40,20 +45,23 @@ final class LookUpQueue {
         guard !waiting.isEmpty else { return }
         // An answer may add to the list.
         swap(&waiting, &asked)
-        let found = registry.readAtHand(asked.map(\.keyID))
+        let found = registry.readAtHand(asked.map(\.question.keyID))
         // The registry's thread works while the answers are taken here.
         askElsewhere(zip(asked, found).lazy.filter { $0.1 == .notAtHand }.map(\.0))
-        for (question, key) in zip(asked, found) {
-            if case .read(let record) = key { answered(question, .success(record)) }
+        for (lookUp, key) in zip(asked, found) {
+            if case .read(let record) = key { answered(lookUp, .success(record)) }
         }
         asked.removeAll(keepingCapacity: true)
     }
 
     /// Asks the registry, whose answers come through the mailbox.
-    private func askElsewhere(_ questions: some Sequence<KeyQuestion>) {
+    private func askElsewhere(_ lookUps: some Sequence<LookUp>) {
         let mailbox = mailbox
-        let lookUps = questions.map { question in
-            RegistryLookUp(question.keyID) { result in
+        let lookUps = lookUps.compactMap { lookUp -> RegistryLookUp? in
+            guard !lookUp.isLeft else { return nil }
+            if let request = lookUp.request { beginsWaiting(request) }
+            let question = lookUp.question
+            return RegistryLookUp(question.keyID) { result in
                 _ = mailbox.post(.keyLookedUp(question, result))
             }
         }
@@ -63,4 +71,16 @@ final class LookUpQueue {
     /// The number of keys that are asked for at once. The first waits for the heads of the others,
     /// some 10 us each, and for the work between them: a turn has at most 64 callbacks.
     private static let askedCountMax = 8
+}
+
+/// A question to the registry about a key, and the request that asks it.
+struct LookUp {
+    let question: KeyQuestion
+    /// Nil if the request is among the ``WaitingRequests``.
+    let request: (any WaitingRequest)?
+    /// The time at which the request has asked.
+    let startedAt: MonotonicInstant
+
+    /// True if the request has ended without an answer.
+    var isLeft: Bool { request.map { $0.number != question.number } ?? false }
 }

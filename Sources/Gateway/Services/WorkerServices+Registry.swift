@@ -8,10 +8,18 @@ import Settings
 /// The questions to the registry, and its replies.
 extension WorkerServices {
     func waitForRegistry(_ request: any WaitingRequest, for reply: Awaited) throws(Refusal) {
-        guard waiting.count < site.settings.limits.registryQueueCountMax else {
+        try requirePlaceInRegistry()
+        beginWaiting(request, for: reply)
+    }
+
+    func beginWaiting(_ request: any WaitingRequest, for reply: Awaited) {
+        waiting.wait(request, for: reply, withinNanoseconds: request.site.timeouts.registry)
+    }
+
+    private func requirePlaceInRegistry() throws(Refusal) {
+        guard waiting.count + lookUps.count < site.settings.limits.registryQueueCountMax else {
             throw Refusal(.gatewayBusy, .registryQueue)
         }
-        waiting.wait(request, for: reply, withinNanoseconds: request.site.timeouts.registry)
     }
 
     /// True if the registry has just said that it does not know the key.
@@ -28,25 +36,36 @@ extension WorkerServices {
     func lookUpKey(
         for request: any WaitingRequest, _ keyID: KeyID, as reply: Awaited
     ) throws(Refusal) {
-        try waitForRegistry(request, for: reply)
-        find(keyID, for: request.number)
+        try requirePlaceInRegistry()
+        request.awaited = reply
+        let question = question(about: keyID, number: request.number)
+        lookUps.add(LookUp(question: question, request: request, startedAt: loop.now))
     }
 
-    private func find(_ keyID: KeyID, for number: UInt64) {
-        lookUps.add(
-            KeyQuestion(
-                number: number, keyID: keyID, changeCount: changes.count,
-                newsCount: hub.unknownKeys.newsCount, floorNewsNumber: hub.floors.newsNumber))
+    private func question(about keyID: KeyID, number: UInt64) -> KeyQuestion {
+        KeyQuestion(
+            number: number, keyID: keyID, changeCount: changes.count,
+            newsCount: hub.unknownKeys.newsCount, floorNewsNumber: hub.floors.newsNumber)
     }
 
+    /// Takes an answer of the registry's thread.
     func keyWasLookedUp(_ question: KeyQuestion, _ result: Result<KeyRecord?, StoreError>) {
-        let number = question.number
+        keyWasLookedUp(LookUp(question: question, request: nil, startedAt: loop.now), result)
+    }
+
+    func keyWasLookedUp(_ lookUp: LookUp, _ result: Result<KeyRecord?, StoreError>) {
+        let question = lookUp.question
         // Whatever the answer is, the registry is there.
         if case .success = result { registryAnsweredAt = loop.now }
         // A record that was read before a change that was heard of meanwhile may be outdated, and
         // nothing would ever drop it from the cache.
         guard !changes.hasChanged(question.keyID, since: question.changeCount) else {
-            if waiting.contains(number, for: .find) { find(question.keyID, for: number) }
+            if isAwaited(lookUp) {
+                lookUps.add(
+                    LookUp(
+                        question: self.question(about: question.keyID, number: question.number),
+                        request: lookUp.request, startedAt: lookUp.startedAt))
+            }
             return
         }
         let record: KeyRecord?
@@ -55,7 +74,7 @@ extension WorkerServices {
             record = found
         case .failure(let error):
             log.repeatedEvent("registry_failed", error.description)
-            waiting.take(number, for: .find)?.keyWasLookedUp(.failure(error), asOf: 0)
+            take(lookUp)?.keyWasLookedUp(.failure(error), asOf: 0)
             return
         }
         // Unknown keys are not cached, so that strangers cannot push out known ones.
@@ -70,8 +89,22 @@ extension WorkerServices {
         } else if remembersUnknownKeys {
             hub.unknownKeys.note(question.keyID, newsCount: question.newsCount, at: loop.now)
         }
-        waiting.take(number, for: .find)?
-            .keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
+        take(lookUp)?.keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
+    }
+
+    private func isAwaited(_ lookUp: LookUp) -> Bool {
+        lookUp.request == nil
+            ? waiting.contains(lookUp.question.number, for: .find) : !lookUp.isLeft
+    }
+
+    /// The request that still waits for this answer.
+    private func take(_ lookUp: LookUp) -> (any WaitingRequest)? {
+        guard let request = lookUp.request else {
+            return waiting.take(lookUp.question.number, for: .find)
+        }
+        guard !lookUp.isLeft else { return nil }
+        meter.storeAnswered(.find, nanoseconds: loop.now.nanoseconds(since: lookUp.startedAt))
+        return request
     }
 
     func advanceDurably(

@@ -75,7 +75,8 @@ final class WorkerServices {
         let opened = try hub.counters.open(loop)
         counters = opened.store
         updateCounters = opened.update
-        lookUps.answered = { [unowned self] question, result in keyWasLookedUp(question, result) }
+        lookUps.answered = { [unowned self] lookUp, result in keyWasLookedUp(lookUp, result) }
+        lookUps.beginsWaiting = { [unowned self] in beginWaiting($0, for: $0.awaited) }
     }
 
     /// Has the counter store report to this worker's health, cache and log.
