@@ -118,6 +118,8 @@ final class LoadConnection: ReadinessHandler {
             nextInStock += 1
             output.append(stock.readable.extracting(first: byteCount))
             stock.consume(byteCount)
+        } else if isStocked {
+            return run.fail(LabError("a connection has sent every request that was signed ahead"))
         } else if let challenge = challenges[deviceIndex] {
             guard appendSigned(challenge, to: &output) else { return }
         } else {
