@@ -192,8 +192,9 @@ class Redis:
 class Fleet:
     """Gateways that differ in the number of their keys alone."""
 
-    # Each load begins above the counters of those before.
-    first_counters = itertools.count(0, 1_000_000)
+    # Each load begins above the counters of those before. The first one leaves states without a
+    # gap in Redis, as apps do.
+    first_counters = {size: itertools.count(0, 1_000_000) for size in SIZES}
 
     def __init__(self, bed, store, upstream, temperature, counters=None):
         self.bed, self.store, self.temperature = bed, store, temperature
@@ -226,7 +227,7 @@ class Fleet:
         result = self.bed.load_result(self.bed.start_load(
             "load", self.ports[size], ROUND_SECONDS, SEED, DEVICES[self.temperature], CONNECTIONS,
             self.bed.load_cpu, self.gateways[size],
-            more=["--first-counter", str(next(self.first_counters))]))
+            more=["--first-counter", str(next(self.first_counters[size]))]))
         # The load generator counts from the second second on.
         requests = result["requests_per_second"] * (ROUND_SECONDS + 1)
         return (result["server_cpu_us_per_request"],

@@ -144,15 +144,12 @@ package enum CounterScript {
     /// marks of challenges, too. A key that does not count has nothing but those marks, so that
     /// each of its calls looks at the whole.
     ///
-    /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
-    /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
-    /// with the highest (RFC 4303 section 3.4.3), 16 bytes for each bucket: its identity and when
-    /// it will be full again, in microseconds of the server's clock; before the buckets 16 bytes
-    /// with the identity 0 and the time at which they were written; and at the end eight digits of
-    /// the SHA-1 of all that, against damage and not against those who can compute it. Every
-    /// accepted counter sets its bit, whatever the policy of its route, so that `strict` and
-    /// `window(N)` may be mixed on one device. `strict` is a window of one: only the highest
-    /// counter itself lies in it, and its bit is set.
+    /// The device state (``CounterState``) is the highest counter, a ring of accepted counters and
+    /// 16 bytes for each bucket: its identity and when it will be full again, in microseconds of
+    /// the server's clock; before the buckets 16 bytes with the identity 0 and the time at which
+    /// they were written. Every accepted counter sets its bit, whatever the policy of its route, so
+    /// that `strict` and `window(N)` may be mixed on one device. `strict` is a window of one: only
+    /// the highest counter itself lies in it, and its bit is set.
     ///
     /// A device without state begins at the floor with all bits set, because lower counters were
     /// used. A device with an invalid state, which nothing here writes, begins at the counter of
@@ -215,22 +212,21 @@ package enum CounterScript {
 
         local counter, floor = tonumber(ARGV[4]), tonumber(ARGV[6])
         if counts and counter <= floor then return \(Code.counterTooLow.rawValue) end
-        local function check(body) return string.sub(redis.sha1hex(body), 1, 8) end
-        local highest, ring, buckets = floor, nil, ''
+        \(CounterState.functions)
+        local highest, ring, buckets = floor, used, ''
+        local keptRing, keptForm = nil, nil
         if state then
-          if check(string.sub(state, 1, -9)) ~= string.sub(state, -8) then
-            local healed = struct.pack('>I4', counts and counter or 0)
-            healed = healed .. string.rep(string.char(255), 128)
-            healed = healed .. check(healed)
+          local kept, keptBuckets
+          kept, keptRing, keptBuckets, keptForm = decoded(state)
+          if not kept then
+            local healed = encoded(counts and counter or 0, formed(used), '')
             local written = redis.pcall('SET', KEYS[2], healed, 'PX', keptFor)
             if written.err then return written end
             return \(Code.stateHealed.rawValue)
           end
-          local kept = struct.unpack('>I4', state)
-          if kept >= floor then highest, ring = kept, string.sub(state, 5, 132) end
-          buckets = string.sub(state, 133, -9)
+          if kept >= floor then highest, ring = kept, keptRing end
+          buckets = keptBuckets
         end
-        if not ring then ring = string.rep(string.char(255), 128) end
 
         if counts then
           local place = math.floor(counter % 1024 / 8)
@@ -306,8 +302,10 @@ package enum CounterScript {
 
         -- A replica, a full memory or a failing disk refuse the first write, never a later one.
         if counts or buckets ~= '' then
-          local kept = struct.pack('>I4', highest) .. ring .. buckets
-          local written = redis.pcall('SET', KEYS[2], kept .. check(kept), 'PX', keptFor)
+          -- Most counters come one after another, and change no bit.
+          local form = ring == keptRing and keptForm or formed(ring)
+          local kept = encoded(highest, form, buckets)
+          local written = redis.pcall('SET', KEYS[2], kept, 'PX', keptFor)
           if written.err then return written end
         end
         if part == 'whole' then

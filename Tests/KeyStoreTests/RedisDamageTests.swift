@@ -54,8 +54,8 @@ struct RedisDamageTests {
         // Cut short or made longer by a bucket; with another end.
         "string.sub(state, 1, #state - 16)", "state .. string.rep('x', 16)",
         "string.sub(state, 1, #state - 1) .. 'x'",
-        // Without its check, as an earlier build wrote it.
-        "string.sub(state, 1, 132)",
+        // Without its check.
+        "string.sub(state, 1, #state - 4)",
         "string.rep(string.char(255), 132)",
     ]
 
@@ -87,23 +87,30 @@ struct RedisDamageTests {
         #expect(try bench.verdict(request(11)) == .accepted)
     }
 
-    @Test("notice damage to any byte of a device state")
-    func damageToAnyByte() throws {
+    /// Counters after which a state has no pair, some pairs, and the whole ring.
+    @Test(
+        "notice damage to any byte of a device state",
+        arguments: [([1], 9), ([2, 12, 22], 15), ([5000], 137)] as [([UInt32], Int)])
+    func damageToAnyByte(counters: [UInt32], byteCount: Int) throws {
         let server = try RedisServer()
         let bench = try RedisCounterBench(server)
-        #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
+        for counter in counters {
+            let request = bench.request(counter: counter, challenge: UInt64(counter))
+            #expect(try bench.verdict(request) == .accepted)
+        }
         let key = try server.command("KEYS", "*:counter")
-        let count = try #require(Int(try server.command("STRLEN", key)))
-        #expect(count > 132)
-        var counter: UInt32 = 1
-        for index in 1...count {
+        try server.command("COPY", key, "whole")
+        #expect(try server.command("STRLEN", key) == "\(byteCount)")
+        var counter: UInt32 = 6000
+        for index in 1...byteCount {
             try server.command(
                 "EVAL",
                 """
-                local state, index = redis.call('GET', KEYS[1]), tonumber(ARGV[1])
+                local state, index = redis.call('GET', KEYS[2]), tonumber(ARGV[1])
+                redis.call('SET', KEYS[1], state)
                 local byte = bit.bxor(string.byte(state, index), 1)
                 redis.call('SETRANGE', KEYS[1], index - 1, string.char(byte))
-                """, "1", key, "\(index)")
+                """, "2", key, "whole", "\(index)")
             counter += 2
             let found = bench.request(counter: counter, challenge: UInt64(counter))
             #expect(try bench.verdict(found) == .stateHealed, "byte \(index)")
