@@ -266,9 +266,11 @@ timeouts: {{ {timeouts} }}
 {more}
 """)
 
-    def start_gateway(self, name, admin, cpu=None):
-        """Starts what was configured, and returns the process and the seconds until ready."""
-        command = [self.gateway, "run", "-c", self.path(name + ".yaml")]
+    def start_gateway(self, name, admin, cpu=None, openssl=None):
+        """Starts what was configured, with the OpenSSL of a folder if one is given. Returns the
+        process and the seconds until ready."""
+        command = [*(["env", f"LD_LIBRARY_PATH={openssl}"] if openssl else []), self.gateway,
+                   "run", "-c", self.path(name + ".yaml")]
         process = self.start(name, command, cpu)
         return process, self.await_answer(process, f"http://127.0.0.1:{admin}/readyz")
 
@@ -331,6 +333,12 @@ def signature_library():
         if not re.search(r"^flags.*\bavx512ifma\b", file.read(), re.MULTILINE):
             return None
     return path if os.path.exists(path) else None
+
+
+def newer_openssl():
+    """The folder of OpenSSL 3.5 where the install script has put it; None without it."""
+    path = os.path.join(os.path.dirname(HERE), ".build/python/openssl")
+    return path if os.path.exists(os.path.join(path, "libssl.so.3")) else None
 
 
 def free_ports(count):

