@@ -265,4 +265,24 @@ struct EmbeddedCountersTests {
         #expect(verdicts.filter { $0 == .accepted }.count <= 64)
         #expect(verdicts.contains(.full))
     }
+
+    @Test("a key and its challenge take a hundred bytes")
+    func memory() async {
+        // A process of its own, because other tests use memory meanwhile.
+        await #expect(processExitsWith: .success) {
+            var bench = EmbeddedBench()
+            func resident() throws -> Int {
+                try #require(ProcessUsage.read().map { Int($0.residentByteCount) })
+            }
+            let before = try resident()
+            // Just below a power of two in each shard, as with a million.
+            let total = 250_000
+            for _ in 0..<total {
+                let keyID = bench.generator.keyID()
+                precondition(bench.advance(keyID, 1, window: 1024) == .accepted)
+            }
+            let byteCount = try resident() - before
+            precondition(byteCount / total < 110)
+        }
+    }
 }

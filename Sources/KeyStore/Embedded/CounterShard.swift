@@ -3,7 +3,7 @@ import Bytes
 
 /// The counters of a share of the keys; only ever touched under its lock.
 ///
-/// Flat arrays with one entry for each key: a million active keys need seven allocations in a
+/// Flat arrays with one entry for each key: a million active keys need a dozen allocations in a
 /// shard.
 struct CounterShard: Sendable {
     /// The bounds that all shards of a store share.
@@ -30,21 +30,20 @@ struct CounterShard: Sendable {
     /// The numbers of challenges spent in the generation that `spentEpochs` names.
     private var spentCounts: [UInt32] = []
     private var spentEpochs: [UInt32] = []
-    /// One bit for each counter (modulo the ring's size) that was accepted within a ring below the
-    /// highest.
-    private var rings: [UInt64] = []
+    private var rings: CounterRings
     private var spent = SpentChallenges()
     private var sweepPosition = 0
 
     /// The latest time that was passed in. Threads come with times a little apart.
     private var clock = Int64.min
 
-    init(bounds: Bounds) { self.bounds = bounds }
+    init(bounds: Bounds) {
+        self.bounds = bounds
+        rings = CounterRings(wordCount: bounds.ringWordCount)
+    }
 
     var keyCount: Int { keys.count }
     var spentCount: Int { spent.count }
-
-    private var ringBitCount: Int { bounds.ringWordCount * 64 }
 
     func holds(_ keyID: KeyID) -> Bool { index.position(of: keyID, in: keys) != nil }
 
@@ -96,34 +95,15 @@ struct CounterShard: Sendable {
         guard counter > floors[entry] else { return .counterTooLow }
         guard counter <= highest[entry] else { return nil }
         let distance = Int(highest[entry] - counter)
-        guard distance < ringBitCount else { return .counterTooLow }
-        if isMarked(counter, at: entry) { return .counterUsed }
-        let windowSize = min(max(1, advance.windowSize), ringBitCount)
+        guard distance < rings.bitCount else { return .counterTooLow }
+        if rings.holds(counter, below: highest[entry], at: entry) { return .counterUsed }
+        let windowSize = min(max(1, advance.windowSize), rings.bitCount)
         return distance < windowSize ? nil : .counterTooLow
     }
 
-    private func isMarked(_ counter: UInt32, at entry: Int) -> Bool {
-        let bit = Int(counter) % ringBitCount
-        return rings[entry * bounds.ringWordCount + bit / 64] & (1 << UInt64(bit % 64)) != 0
-    }
-
     private mutating func accept(_ counter: UInt32, at entry: Int) {
-        let ring = entry * bounds.ringWordCount
-        let top = highest[entry]
-        if counter > top {
-            // The counters skipped over become unseen ones; their bits belonged to older counters.
-            if Int(counter - top) >= ringBitCount {
-                for word in ring..<ring + bounds.ringWordCount { rings[word] = 0 }
-            } else {
-                for skipped in Int(top) + 1..<Int(counter) {
-                    let bit = skipped % ringBitCount
-                    rings[ring + bit / 64] &= ~(1 << UInt64(bit % 64))
-                }
-            }
-            highest[entry] = counter
-        }
-        let bit = Int(counter) % ringBitCount
-        rings[ring + bit / 64] |= 1 << UInt64(bit % 64)
+        rings.accept(counter, highest: highest[entry], at: entry)
+        highest[entry] = max(highest[entry], counter)
     }
 
     // MARK: bounds
@@ -149,7 +129,7 @@ struct CounterShard: Sendable {
         keptUntil.append(.min)
         spentCounts.append(0)
         spentEpochs.append(spent.epoch)
-        for _ in 0..<bounds.ringWordCount { rings.append(0) }
+        rings.append()
         index.insert(keys.count - 1, in: keys)
         return keys.count - 1
     }
@@ -173,20 +153,14 @@ struct CounterShard: Sendable {
     private mutating func forget(_ entry: Int) {
         index.remove(entry, in: keys)
         let last = keys.count - 1
-        if entry != last {
-            index.move(last, to: entry, in: keys)
-            for word in 0..<bounds.ringWordCount {
-                rings[entry * bounds.ringWordCount + word] =
-                    rings[last * bounds.ringWordCount + word]
-            }
-        }
+        if entry != last { index.move(last, to: entry, in: keys) }
         keys.removeDensely(at: entry)
         highest.removeDensely(at: entry)
         floors.removeDensely(at: entry)
         keptUntil.removeDensely(at: entry)
         spentCounts.removeDensely(at: entry)
         spentEpochs.removeDensely(at: entry)
-        rings.removeLast(bounds.ringWordCount)
+        rings.removeDensely(at: entry)
     }
 
     // MARK: snapshot
@@ -214,23 +188,21 @@ struct CounterShard: Sendable {
                 bytes.append(bigEndian: word)
             }
             bytes.append(bigEndian: UInt64(highest[entry]) << 32 | UInt64(floors[entry]))
-            for start in stride(from: 0, to: bounds.ringWordCount, by: Self.maskedWordCount) {
-                appendRing(of: entry, from: start, to: &bytes)
+            let ring = rings.words(of: entry, highest: highest[entry])
+            for start in stride(from: 0, to: ring.count, by: Self.maskedWordCount) {
+                let end = min(start + Self.maskedWordCount, ring.count)
+                Self.append(ring[start..<end], to: &bytes)
             }
         }
         for fingerprint in fingerprints { bytes.append(bigEndian: fingerprint) }
         return bytes
     }
 
-    private func appendRing(of entry: Int, from start: Int, to bytes: inout [UInt8]) {
-        let ring = entry * bounds.ringWordCount
-        let end = min(start + Self.maskedWordCount, bounds.ringWordCount)
+    private static func append(_ words: ArraySlice<UInt64>, to bytes: inout [UInt8]) {
         var mask: UInt64 = 0
-        for word in start..<end where rings[ring + word] != 0 { mask |= 1 << UInt64(word - start) }
+        for (index, word) in words.enumerated() where word != 0 { mask |= 1 << UInt64(index) }
         bytes.append(bigEndian: mask)
-        for word in start..<end where rings[ring + word] != 0 {
-            bytes.append(bigEndian: rings[ring + word])
-        }
+        for word in words where word != 0 { bytes.append(bigEndian: word) }
     }
 
     /// Restores a shard. Nil unless `bytes` is what ``encoded()`` makes with the same bounds.
@@ -253,9 +225,8 @@ struct CounterShard: Sendable {
             let entry = add(KeyID(digest: digest), highest: UInt32(marks >> 32))
             floors[entry] = UInt32(truncatingIfNeeded: marks)
             keptUntil[entry] = max(forgetAt, now + bounds.retention)
-            for start in stride(from: 0, to: bounds.ringWordCount, by: Self.maskedWordCount) {
-                guard readRing(of: entry, from: start, &reader) else { return nil }
-            }
+            guard let ring = readRing(&reader) else { return nil }
+            rings.restore(ring, highest: highest[entry], at: entry)
         }
         for _ in 0..<Int(spentCount) {
             guard let word = reader.readInteger(byteCount: 8),
@@ -266,19 +237,20 @@ struct CounterShard: Sendable {
         guard reader.isAtEnd else { return nil }
     }
 
-    /// Reads a ring. False if the bytes are not what ``appendRing(of:from:to:)`` writes.
-    private mutating func readRing(
-        of entry: Int, from start: Int, _ reader: inout ByteReader
-    ) -> Bool {
-        let wordCount = min(Self.maskedWordCount, bounds.ringWordCount - start)
-        guard var mask = reader.readInteger(byteCount: 8),
-            wordCount == Self.maskedWordCount || mask >> UInt64(wordCount) == 0
-        else { return false }
-        while mask != 0 {
-            guard let bits = reader.readInteger(byteCount: 8), bits != 0 else { return false }
-            rings[entry * bounds.ringWordCount + start + mask.trailingZeroBitCount] = bits
-            mask &= mask - 1
+    /// Reads a ring. Nil if the bytes are not what ``encoded()`` writes.
+    private func readRing(_ reader: inout ByteReader) -> [UInt64]? {
+        var words = [UInt64](repeating: 0, count: bounds.ringWordCount)
+        for start in stride(from: 0, to: words.count, by: Self.maskedWordCount) {
+            let wordCount = min(Self.maskedWordCount, words.count - start)
+            guard var mask = reader.readInteger(byteCount: 8),
+                wordCount == Self.maskedWordCount || mask >> UInt64(wordCount) == 0
+            else { return nil }
+            while mask != 0 {
+                guard let bits = reader.readInteger(byteCount: 8), bits != 0 else { return nil }
+                words[start + mask.trailingZeroBitCount] = bits
+                mask &= mask - 1
+            }
         }
-        return true
+        return words
     }
 }

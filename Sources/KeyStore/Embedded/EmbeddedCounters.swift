@@ -16,7 +16,8 @@ public final class EmbeddedCounters: Sendable {
         public var challengeLifeMilliseconds = 120_000
         /// The time for which counters are kept beyond that, for requests that come late.
         public var graceMilliseconds = 60_000
-        /// The widest `window(N)` of any route; 16 bytes a key for each 128.
+        /// The widest `window(N)` of any route; 16 bytes for each 128, for keys that use more than
+        /// 64 counters.
         public var windowSizeMax = 1024
         /// The number of spent challenges that are remembered, 13 to 26 bytes each: 8 million are
         /// 23,000 a second for six minutes. Beyond it, the store answers `full`.
