@@ -121,8 +121,8 @@ DECISIONS = [
     (f"{REDIS}/CounterScript.swift", "if spent ", "==", "~=", " ARGV[4] then"),
     (f"{REDIS}/CounterScript.swift", "- now ", "+ tonumber(ARGV[8])", "", ")"),
     (f"{REDIS}/CounterScript.swift", "highest - counter ", ">=", ">", " tonumber(ARGV[5])"),
-    (f"{REDIS}/CounterScript.swift",
-     "if ", "check(string.sub(state, 1, -9)) ~= string.sub(state, -8)", "false", " then"),
+    (f"{REDIS}/CounterState.swift",
+     "if #body >= 5 and ", "check(body) == string.sub(state, -4)", "true", " then"),
 
     # Keys of phones, which do not count.
     (f"{ASSERTION}/VerifySignature.swift",
