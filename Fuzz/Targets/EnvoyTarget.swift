@@ -40,10 +40,8 @@ private enum EnvoyFrames {
     private static func read(_ bytes: [UInt8], cutAt ends: [Int]) -> [[UInt8]] {
         var reader = GRPCMessages(byteCountMax: 512)
         var messages: [[UInt8]] = []
-        var start = 0
-        for end in ends {
-            reader.append(bytes.span.extracting(start..<end))
-            start = end
+        for piece in Cuts.pieces(endingAt: ends) {
+            reader.append(bytes.span.extracting(piece))
             do throws(GRPCStatus) {
                 while let message = try reader.next() { messages.append(message) }
             } catch {

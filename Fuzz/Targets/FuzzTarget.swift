@@ -98,4 +98,9 @@ enum Cuts {
             Array(stride(from: step, to: bytes.count, by: step)) + [bytes.count],
         ]
     }
+
+    /// The pieces that end at these offsets.
+    static func pieces(endingAt ends: [Int]) -> [Range<Int>] {
+        zip([0] + ends, ends).map { $0..<$1 }
+    }
 }

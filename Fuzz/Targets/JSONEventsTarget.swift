@@ -16,11 +16,7 @@ extension FuzzTarget {
 
     private static func found(in bytes: [UInt8], cutAt ends: [Int]) -> [JSONNumber?] {
         var scanner = JSONEventScanner(pointers)
-        var start = 0
-        for end in ends {
-            scanner.feed(bytes.span.extracting(start..<end))
-            start = end
-        }
+        for piece in Cuts.pieces(endingAt: ends) { scanner.feed(bytes.span.extracting(piece)) }
         return scanner.finish()
     }
 

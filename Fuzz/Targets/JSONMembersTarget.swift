@@ -107,11 +107,7 @@ extension FuzzTarget {
         ) { $0.count > 2 }
         search.isSpellingStrict = isSpellingStrict
         var scanner = JSONScanner(search)
-        var start = 0
-        for end in ends {
-            scanner.feed(bytes.span.extracting(start..<end))
-            start = end
-        }
+        for piece in Cuts.pieces(endingAt: ends) { scanner.feed(bytes.span.extracting(piece)) }
         return try? scanner.finish()
     }
 }
