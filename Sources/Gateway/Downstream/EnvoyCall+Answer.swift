@@ -188,6 +188,9 @@ extension EnvoyCall: ResponseSink {
         connection.scheduleFlush()
     }
 
+    /// Envoy is the operator's own, and its answers are short.
+    func clientIsAwaited() {}
+
     func clientIsReady() {
         guard state == .relaying else { return }
         relayBodyBack()

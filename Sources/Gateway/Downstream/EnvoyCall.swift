@@ -330,9 +330,6 @@ final class EnvoyCall: ClientStream {
 }
 
 extension EnvoyCall: DeadlineHandler {
-    /// Envoy is the operator's own, and its answers are short.
-    func clientIsAwaited() {}
-
     func deadlineExpired() {
         if isAnsweredEarly {
             session.stopRequest(stream: id)

@@ -24,7 +24,8 @@ extension HTTP2Stream {
 
     func appendRequestID(_ exchange: Exchange) {
         // Of no use to the answers that follow: their table keeps what they share.
-        session.fields.append("x-request-id", isIndexed: false) { value in
+        let name = Recorder.requestIDField
+        session.fields.append(name.span, isIndexed: false) { value in
             exchange.rewriter.appendRequestID(to: &value)
         }
     }
