@@ -33,15 +33,11 @@ SEED = "keys"
 PAGE = "500"
 # PostgreSQL makes all keys but these itself, in minutes instead of an hour.
 IMPORTED_KEYS = 100_000
-# What a key that enrolled leaves beside its row: a spent challenge.
-SPEND_SQLITE = "INSERT INTO challenges (challenge) SELECT substr(key_id, 1, 16) FROM keys"
 FILL_POSTGRES = """
 INSERT INTO {0}.keys (key_id, public_key, app_id, environment, status, counter, enrolled_at)
 SELECT sha256(('{0}' || number)::bytea), decode(repeat('5a', 64), 'hex'), '{1}', 0, 0, 0, 0
 FROM generate_series(1, {2}) AS number
 """
-SPEND_POSTGRES = ("INSERT INTO {0}.challenges (challenge, key_id) "
-                  "SELECT substr(key_id, 1, 16), key_id FROM {0}.keys")
 # The state that a device has in Redis, for as many others: a call of the script is short, as Redis
 # does nothing else meanwhile.
 REDIS_STATES_A_CALL = 50_000
@@ -96,8 +92,6 @@ class SQLite:
 
     def complete(self, size):
         connection = sqlite3.connect(self.path(size))
-        connection.execute(SPEND_SQLITE)
-        connection.commit()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.close()
 
@@ -126,7 +120,6 @@ class Postgres:
         return "last.jsonl", IMPORTED_KEYS
 
     def complete(self, size):
-        self.server.ask(SPEND_POSTGRES.format(size))
         self.server.ask("VACUUM ANALYZE")
 
     def byte_count(self, size):

@@ -41,9 +41,7 @@ extension QueuedRegistry {
         reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
     ) { queue.post(.keepBits(bits, of: keyID, reply: reply)) }
 
-    public func forgetUsers(before milliseconds: Int64) {
-        queue.post(.forgetUsers(before: milliseconds))
-    }
+    public func forget(_ expiry: RegistryExpiry) { queue.post(.forget(expiry)) }
 
     public func raiseFloors(
         _ floors: [(keyID: KeyID, counter: UInt32)],

@@ -161,8 +161,8 @@ public protocol Registry: RenewalStore, SharedState {
         _ bits: DeviceBits, of keyID: KeyID,
         reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void)
 
-    /// Forgets, lazily, users for whom a key was last used before `milliseconds` since 1970.
-    func forgetUsers(before milliseconds: Int64)
+    /// Forgets, lazily, what is too old to be of use.
+    func forget(_ expiry: RegistryExpiry)
 
     /// Raises the counter floors of the keys that the registry knows. Replies after the commit.
     func raiseFloors(

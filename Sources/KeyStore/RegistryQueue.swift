@@ -26,7 +26,7 @@ public enum RegistryOperation: Sendable {
     case note(KeySighting, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
     case keepBits(
         DeviceBits, of: KeyID, reply: @Sendable (Result<Bool, StoreError>) -> Void)
-    case forgetUsers(before: Int64)
+    case forget(RegistryExpiry)
     case raiseFloors(
         [(keyID: KeyID, counter: UInt32)], reply: @Sendable (Result<Void, StoreError>) -> Void)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
@@ -37,7 +37,7 @@ public enum RegistryOperation: Sendable {
     public var isWrite: Bool {
         switch self {
         case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
-            .forgetUsers, .raiseFloors, .writeShared:
+            .forget, .raiseFloors, .writeShared:
             true
         case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
@@ -77,7 +77,7 @@ public enum RegistryOperation: Sendable {
         case .findUser(_, _, let reply): reply(.failure(error))
         case .note(_, let reply): reply(.failure(error))
         case .keepBits(_, _, let reply): reply(.failure(error))
-        case .forgetUsers: break
+        case .forget: break
         case .raiseFloors(_, let reply): reply(.failure(error))
         case .probe(let reply): reply(.failure(error))
         case .readShared(_, let reply): reply(.failure(error))

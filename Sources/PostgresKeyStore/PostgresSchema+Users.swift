@@ -66,7 +66,7 @@ extension PostgresSchema {
         return """
             DELETE FROM \(users) WHERE (key_id, user_id) IN (
                 SELECT key_id, user_id FROM \(users) WHERE last_seen < $1::bigint
-                LIMIT \(WriteBatch.dropCountMax) FOR UPDATE SKIP LOCKED)
+                LIMIT \(RegistryExpiry.rowCountMax) FOR UPDATE SKIP LOCKED)
             """
     }
 

@@ -7,7 +7,8 @@ import Postgres
 ///   version 6, that of the last entry of `audit`.
 /// - `keys`: a row for each key. Erased ones keep their id and counter only.
 /// - `renewals`: the state of each receipt, and the time at which it is due to be renewed.
-/// - `challenges`: attestation challenges that enrolled a key.
+/// - `challenges`: attestation challenges that enrolled a key, until they have ended for long
+///   (``RegistryExpiry``); from version 11 with the time at which they were spent.
 /// - `changes`: the last status changes, for the caches of gateways; a row without a key id stands
 ///   for more keys than are named. `mark` tells a row from another one of the same number, after a
 ///   failover that lost some.
@@ -25,7 +26,7 @@ struct PostgresSchema {
     /// The schema's name in lower case. It needs no quotes, but gets them.
     let name: String
 
-    static let version: Int64 = 10
+    static let version: Int64 = 11
     /// The first version with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// The number of changes kept for gateways to read. A gateway that falls further behind forgets
@@ -43,7 +44,7 @@ struct PostgresSchema {
 
     func table(_ table: String) -> String { "\"\(name)\".\(table)" }
 
-    /// The migrations: step n leads from version n to version n + 1. Nothing is ever dropped.
+    /// The migrations: step n leads from version n to version n + 1. No data is ever dropped.
     private var migrations: [[String]] {
         [
             [
@@ -93,7 +94,7 @@ struct PostgresSchema {
                 "ALTER TABLE \(table("keys")) ADD COLUMN platform text",
                 "ALTER TABLE \(table("keys")) ADD COLUMN security_level smallint",
             ],
-            certificateMigration, installationMigration,
+            certificateMigration, installationMigration, challengeMigration,
         ]
     }
 
@@ -170,6 +171,7 @@ struct PostgresSchema {
             .prepare(Self.note, note),
             .prepare(Self.dropSurplus, dropSurplus),
             .prepare(Self.dropOld, dropOld),
+            .prepare(Self.dropChallenges, dropChallenges),
             .prepare(
                 Self.probe,
                 """
@@ -202,7 +204,8 @@ struct PostgresSchema {
     /// The privileges that a gateway needs; `keys` needs more (`docs/operations/stores.md`).
     static let neededPrivileges: [(table: String, privileges: [String])] = [
         ("registry", ["SELECT", "UPDATE"]), ("keys", ["SELECT", "INSERT", "UPDATE"]),
-        ("renewals", ["SELECT", "INSERT", "UPDATE"]), ("challenges", ["SELECT", "INSERT"]),
+        ("renewals", ["SELECT", "INSERT", "UPDATE"]),
+        ("challenges", ["SELECT", "INSERT", "DELETE"]),
         ("changes", ["SELECT", "INSERT", "DELETE"]),
         ("shared_state", ["SELECT", "INSERT", "UPDATE"]),
         ("key_users", ["SELECT", "INSERT", "UPDATE", "DELETE"]),
@@ -236,7 +239,7 @@ struct PostgresSchema {
         ]
     }
 
-    /// Leaves the id, the counter and the status. The challenge stays spent, without a key.
+    /// Leaves the id, the counter and the status. The challenge stays spent.
     var erase: [String] {
         [
             """
@@ -246,7 +249,6 @@ struct PostgresSchema {
                 receipt = NULL
             WHERE key_id = $1
             """,
-            "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
             "DELETE FROM \(table("renewals")) WHERE key_id = $1",
             "DELETE FROM \(table("key_users")) WHERE key_id = $1",
             "DELETE FROM \(table("key_certificates")) WHERE key_id = $1",

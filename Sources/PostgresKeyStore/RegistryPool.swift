@@ -150,7 +150,7 @@ final class RegistryPool {
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
             case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
-                .forgetUsers, .raiseFloors, .writeShared:
+                .forget, .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -228,7 +228,7 @@ final class RegistryPool {
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
         case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
-            .forgetUsers, .raiseFloors, .writeShared:
+            .forget, .raiseFloors, .writeShared:
             break
         }
     }

@@ -40,16 +40,13 @@ struct WriteBatch {
     private let renewals: RenewalBatch?
     private let bits: BitWrite?
     private let succession: SuccessionWrite?
-    /// The time before which users that were not seen since are forgotten.
-    private let usersForgottenBefore: Int64?
-    /// The most rows that are deleted at once, so that other requests do not wait long.
-    static let dropCountMax = 10_000
+    private let expiry: RegistryExpiry?
 
     init(_ operations: [RegistryOperation]) {
         self.operations = operations
         var keyWrites: [(index: Int, write: KeyWrite)] = []
         var shared: [(index: Int, write: SharedWrite)] = []
-        var usersForgottenBefore: Int64?
+        var expiry: RegistryExpiry?
         for (index, operation) in operations.enumerated() {
             switch operation {
             case .enrol(let record, let challenge, nil, _):
@@ -60,7 +57,7 @@ struct WriteBatch {
             case .writeShared(let write, _): shared.append((index, write))
             case .enrol, .retire, .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors:
                 preconditionFailure("a write that goes alone among others")
-            case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
+            case .forget(let asked): expiry = asked
             case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
                 preconditionFailure("a read among the writes")
             }
@@ -70,7 +67,7 @@ struct WriteBatch {
         }
         self.shared = shared.sorted { $0.write.name < $1.write.name }
         floors = []
-        self.usersForgottenBefore = usersForgottenBefore
+        self.expiry = expiry
         renewals = nil
         bits = nil
         succession = nil
@@ -81,7 +78,7 @@ struct WriteBatch {
         operations = [operation]
         keyWrites = []
         shared = []
-        usersForgottenBefore = nil
+        expiry = nil
         if case .raiseFloors(let raised, _) = operation {
             floors = raised.sorted { $0.keyID.digest < $1.keyID.digest }
         } else {
@@ -106,8 +103,13 @@ struct WriteBatch {
                     PostgresSchema.raiseFloor, RegistryRows.value(floor.keyID),
                     .integer(Int64(floor.counter))))
         }
-        if let milliseconds = usersForgottenBefore {
-            requests.append(.prepared(PostgresSchema.dropOld, .integer(milliseconds)))
+        // Last, because these wait for no row: whatever others hold is left to them.
+        if let expiry {
+            if let moment = expiry.usersBefore {
+                requests.append(.prepared(PostgresSchema.dropOld, .integer(moment)))
+            }
+            requests.append(
+                .prepared(PostgresSchema.dropChallenges, .integer(expiry.challengeAge)))
         }
         return requests + [.statement("COMMIT")]
     }

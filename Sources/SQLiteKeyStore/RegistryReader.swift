@@ -114,7 +114,7 @@ final class RegistryReader {
                 let user = try tables.users.find(keyID, countedSince: since)
                 return { reply(.success(user)) }
             case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
-                .forgetUsers, .raiseFloors, .writeShared:
+                .forget, .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

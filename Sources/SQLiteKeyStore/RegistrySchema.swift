@@ -5,8 +5,9 @@ package import SQLite
 /// - `keys`: one small row a key, the primary key being the key id. `public_key` holds the two
 ///   coordinates (64 bytes). Erased keys keep their id and counter only.
 /// - `apps`: the app ids that keys belong to, so that a row holds a number.
-/// - `challenges`: attestation challenges that enrolled a key; up to version 6 with the key, which
-///   was never read, and which an erasure had to look for in the whole table.
+/// - `challenges`: attestation challenges that enrolled a key, until they have ended for long
+///   (``RegistryExpiry``); from version 11 with the second in which they were spent. Up to version
+///   6 with the key, which was never read, and which an erasure had to look for in the whole table.
 /// - `receipts`: apart, being larger than everything else about a key.
 /// - `renewals`: the state of each receipt, and the time at which it is due to be renewed;
 ///   `renewals_due` leads to the next ones of an app.
@@ -143,6 +144,11 @@ package enum RegistrySchema {
             retired INTEGER NOT NULL,
             UNIQUE (installation, generation)
         ) STRICT, WITHOUT ROWID;
+        """,
+        """
+        ALTER TABLE challenges ADD COLUMN spent_at INTEGER NOT NULL DEFAULT 0;
+        UPDATE challenges SET spent_at = unixepoch();
+        CREATE INDEX challenges_spent_at ON challenges (spent_at);
         """,
     ]
 

@@ -5,7 +5,7 @@ extension RegistryTables {
     func readRoots() throws(SQLiteError) {
         for sql in [
             "SELECT 1 FROM apps WHERE id = 0 OR name = ''",
-            "SELECT 1 FROM challenges WHERE challenge = x''",
+            "SELECT 1 FROM challenges WHERE challenge = x'' OR spent_at < 0",
             "SELECT 1 FROM receipts WHERE key_id = x'' OR rowid = 0",
             "SELECT 1 FROM renewals WHERE key_id = x''",
             "SELECT 1 FROM renewals WHERE app = 0 AND environment = 0 AND due_at = 0",

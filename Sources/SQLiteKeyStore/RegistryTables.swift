@@ -10,6 +10,7 @@ final class RegistryTables {
     let connection: Connection
     let renewals: RenewalTable
     let users: UserTable
+    let challenges: ChallengeTable
     let certificates: CertificateTable
     let installations: InstallationTable
     let beginReading: Statement
@@ -19,8 +20,6 @@ final class RegistryTables {
     private let selectApp: Statement
     private let insertApp: Statement
     private let insertKey: Statement
-    private let selectChallenge: Statement
-    private let insertChallenge: Statement
     private let insertReceipt: Statement
     private let advanceCounter: Statement
     private let raiseFloor: Statement
@@ -49,6 +48,7 @@ final class RegistryTables {
         self.connection = connection
         renewals = try RenewalTable(connection)
         users = try UserTable(connection)
+        challenges = try ChallengeTable(connection)
         certificates = try CertificateTable(connection)
         installations = try InstallationTable(connection)
         beginReading = try connection.prepare("BEGIN")
@@ -66,9 +66,6 @@ final class RegistryTables {
             INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT DO NOTHING
             """)
-        selectChallenge = try connection.prepare("SELECT 1 FROM challenges WHERE challenge = ?")
-        insertChallenge = try connection.prepare(
-            "INSERT INTO challenges (challenge) VALUES (?)")
         insertReceipt = try connection.prepare(
             "INSERT OR REPLACE INTO receipts (key_id, receipt) VALUES (?, ?)")
         advanceCounter = try connection.prepare(
@@ -210,18 +207,6 @@ final class RegistryTables {
             try insertReceipt.run()
         }
         return isNew
-    }
-
-    func isSpent(_ challenge: Bytes16) throws(SQLiteError) -> Bool {
-        defer { selectChallenge.reset() }
-        try selectChallenge.bind(1, blob: challenge)
-        return try selectChallenge.step()
-    }
-
-    func spend(_ challenge: Bytes16) throws(SQLiteError) {
-        defer { insertChallenge.reset() }
-        try insertChallenge.bind(1, blob: challenge)
-        try insertChallenge.run()
     }
 
     /// Advances the counter. True if the key is active and the counter is above all before.

@@ -107,8 +107,9 @@ struct RegistryWrites {
                 if isKnown { notify(.keys([keyID])) }
                 reply(.success(isKnown))
             }
-        case .forgetUsers(let milliseconds):
-            try tables.users.forget(before: milliseconds)
+        case .forget(let expiry):
+            if let moment = expiry.usersBefore { try tables.users.forget(before: moment) }
+            try tables.challenges.forget(spentFor: expiry.challengeAge)
             return {}
         case .raiseFloors(let floors, let reply):
             // In the order of the table, so that neighbours share a page.
@@ -129,9 +130,9 @@ struct RegistryWrites {
                 record, status: known.status, publicKey: known.publicKey,
                 installation: known.succession?.installation)
         }
-        if try tables.isSpent(challenge) { return .success(.challengeSpent) }
+        if try tables.challenges.isSpent(challenge) { return .success(.challengeSpent) }
         let verdict = try claim.map { claim throws(SQLiteError) in try tables.verdict(on: claim) }
-        try tables.spend(challenge)
+        try tables.challenges.spend(challenge)
         if verdict == .revoked { return .success(.installationRevoked) }
         var record = record
         if case .inherits(let place) = verdict { record.succession = place }

@@ -39,12 +39,10 @@ final class UserTable {
         dropOld = try connection.prepare(
             """
             DELETE FROM key_users WHERE (key_id, user) IN (
-                SELECT key_id, user FROM key_users WHERE last_seen < ?1 LIMIT \(Self.dropCountMax))
+                SELECT key_id, user FROM key_users WHERE last_seen < ?1
+                LIMIT \(RegistryExpiry.rowCountMax))
             """)
     }
-
-    /// The most rows that are deleted at once, so that other requests do not wait long.
-    static let dropCountMax = 10_000
 
     /// The keys of the user for whom the key was last used, or of `user`.
     func find(

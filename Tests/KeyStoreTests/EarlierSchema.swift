@@ -1,10 +1,20 @@
 /// Statements that undo the newest migrations, so that tests have the tables of an earlier version.
 /// None ends in a semicolon.
 enum EarlierSchema {
+    /// Everything of SQLite after version 10.
+    static let sqliteAfter10 = """
+        DROP INDEX challenges_spent_at; ALTER TABLE challenges DROP COLUMN spent_at
+        """
+    /// Everything of PostgreSQL after version 10.
+    static let postgresAfter10 = """
+        ALTER TABLE sallyport.challenges DROP COLUMN spent_at;
+        CREATE INDEX challenges_key_id ON sallyport.challenges (key_id)
+        """
+
     /// Everything of SQLite after version 9.
-    static let sqliteAfter9 = "DROP TABLE installations"
+    static let sqliteAfter9 = "\(sqliteAfter10); DROP TABLE installations"
     /// Everything of PostgreSQL after version 9.
-    static let postgresAfter9 = "DROP TABLE sallyport.installations"
+    static let postgresAfter9 = "\(postgresAfter10); DROP TABLE sallyport.installations"
 
     /// Everything of SQLite after version 8.
     static let sqliteAfter8 = "\(sqliteAfter9); DROP TABLE key_certificates"

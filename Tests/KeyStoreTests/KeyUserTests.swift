@@ -109,7 +109,7 @@ final class KeyUserTests {
             let (old, young) = (try enrol(registry), try enrol(registry))
             #expect(try registry.note(old, ann, at: 1000) != nil)
             #expect(try registry.note(young, ann, at: 2000) != nil)
-            registry.forgetUsers(before: 1500)
+            registry.forget(RegistryExpiry(usersBefore: 1500))
             // Asked later, answered later; of PostgreSQL, on another connection.
             try repeatWhile(try registry.findUser(of: old) != nil) {}
             #expect(try registry.findUser(of: young)?.keyCount == 1)

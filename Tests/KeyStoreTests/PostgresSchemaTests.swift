@@ -42,16 +42,16 @@ final class PostgresSchemaTests {
             }
             for await isGood in group { #expect(isGood) }
         }
-        #expect(try fixture.query("SELECT version, revision FROM sallyport.registry") == "10|1")
+        #expect(try fixture.query("SELECT version, revision FROM sallyport.registry") == "11|1")
     }
 
     @Test("tables of a later version are refused and left as they are")
     func newer() throws {
         try fixture.registry().close()
-        try fixture.query("UPDATE sallyport.registry SET version = 11")
-        #expect(refusal().contains("written by a later version (schema 11, this version knows 10)"))
+        try fixture.query("UPDATE sallyport.registry SET version = 12")
+        #expect(refusal().contains("written by a later version (schema 12, this version knows 11)"))
         #expect(throws: StoreError.self) { try self.fixture.administration() }
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "11")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "12")
     }
 
     @Test("tables may take longer to be brought up to date than any request may take")
@@ -72,7 +72,7 @@ final class PostgresSchemaTests {
         }
         defer { registry.close() }
         try registry.probe()
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "10")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "11")
     }
 
     @Test("a schema that another program uses is refused and left as it is")
@@ -100,7 +100,7 @@ final class PostgresSchemaTests {
             """
             CREATE ROLE \(user) LOGIN; GRANT USAGE ON SCHEMA sallyport TO \(user);
             GRANT SELECT, INSERT, UPDATE ON sallyport.keys, sallyport.renewals TO \(user);
-            GRANT SELECT, INSERT ON sallyport.challenges TO \(user);
+            GRANT SELECT, INSERT, DELETE ON sallyport.challenges TO \(user);
             GRANT SELECT, INSERT, UPDATE ON sallyport.shared_state TO \(user);
             GRANT SELECT, UPDATE ON sallyport.registry TO \(user);
             GRANT SELECT, INSERT, DELETE ON sallyport.changes TO \(user);

@@ -67,10 +67,13 @@ final class RegistryMigrationTests {
         let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try exported(administration) == migrated(records))
         let connection = try Connection(path: directory.registryPath)
-        #expect(try connection.integer("PRAGMA user_version") == 10)
+        #expect(try connection.integer("PRAGMA user_version") == 11)
         // Spent they stay, without the key that spent them.
         #expect(try connection.integer("SELECT count(*) FROM challenges") == 2)
         #expect(try connection.integer("SELECT count(key_id) FROM challenges") == 0)
+        #expect(
+            try connection.integer(
+                "SELECT count(*) FROM challenges WHERE spent_at > unixepoch() - 86400") == 2)
     }
 
     @Test(
@@ -95,7 +98,7 @@ final class RegistryMigrationTests {
         }
         registry.close()
         #expect(try exported(fixture.administration()) == migrated(records))
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "10")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "11")
     }
 
     private static let sqliteVersion1 = """

@@ -90,8 +90,8 @@ final class RegistryScaleTests {
                 SELECT sha256(number::text::bytea), decode(repeat('5a', 64), 'hex'), 'TEAM.app', 0,
                     CASE WHEN number % 5000 = 0 THEN 1 ELSE 0 END, 0, 0
                 FROM generate_series(1, 20000) AS number;
-            INSERT INTO sallyport.challenges SELECT substr(key_id, 1, 16), key_id
-                FROM sallyport.keys;
+            INSERT INTO sallyport.challenges (challenge, key_id)
+                SELECT substr(key_id, 1, 16), key_id FROM sallyport.keys;
             INSERT INTO sallyport.renewals (key_id, app_id, environment, due_at, failures)
                 SELECT key_id, app_id, 0, 1, 0 FROM sallyport.keys;
             INSERT INTO sallyport.key_users SELECT key_id, substr(key_id, 1, 16), 0, 0

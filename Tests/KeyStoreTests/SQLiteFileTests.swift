@@ -132,12 +132,12 @@ final class SQLiteFileTests {
         let records = try fill(3)
         do {
             let connection = try Connection(path: path)
-            try connection.execute("PRAGMA user_version = 11")
+            try connection.execute("PRAGMA user_version = 12")
         }
-        #expect(refusal() == .newerSchema(path: path, found: 11, supported: 10))
+        #expect(refusal() == .newerSchema(path: path, found: 12, supported: 11))
         let connection = try Connection(path: path)
         #expect(try connection.integer("SELECT count(*) FROM keys") == Int64(records.count))
-        #expect(try connection.integer("PRAGMA user_version") == 11)
+        #expect(try connection.integer("PRAGMA user_version") == 12)
     }
 
     @Test("a file of an earlier version is checked and left as it is")
@@ -148,7 +148,7 @@ final class SQLiteFileTests {
             try connection.execute("\(EarlierSchema.sqliteAfter6); PRAGMA user_version = 6")
         }
         let version = try SQLiteAdministration.checkWhole(path: path)
-        #expect(version.found == 6 && version.current == 10)
+        #expect(version.found == 6 && version.current == 11)
         let connection = try Connection(path: path)
         #expect(try connection.integer("PRAGMA user_version") == 6)
         #expect(
@@ -161,9 +161,9 @@ final class SQLiteFileTests {
     func overtaken() throws {
         _ = try fill(1)
         let connection = try Connection(path: path)
-        try connection.execute("PRAGMA user_version = 10")
-        #expect(try RegistrySchema.update(connection, from: 6) == 10)
-        #expect(try connection.integer("PRAGMA user_version") == 10)
+        try connection.execute("PRAGMA user_version = 11")
+        #expect(try RegistrySchema.update(connection, from: 6) == 11)
+        #expect(try connection.integer("PRAGMA user_version") == 11)
     }
 
     @Test("a registry that lacks a table is refused")

@@ -112,7 +112,7 @@ final class SimulatedRegistry: Registry, Sendable {
         reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
     ) { ask(reply) { _ in false } }
 
-    func forgetUsers(before milliseconds: Int64) {}
+    func forget(_ expiry: RegistryExpiry) {}
 
     func raiseFloors(
         _ floors: [(keyID: KeyID, counter: UInt32)],

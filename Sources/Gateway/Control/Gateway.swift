@@ -146,7 +146,7 @@ public final class Gateway {
         watchSignals(control.loop)
         try watchStores(control)
         for news in stores?.opening ?? [] { announce(news) }
-        forgetUsers(control)
+        forgetOld(control)
         watchCertificates(on: control.loop)
         keepHistory(on: control.loop)
         try startObservation(on: control.loop)
@@ -340,17 +340,19 @@ public final class Gateway {
         timers.repeating.append(timer)
     }
 
-    /// Forgets the users whose retention is over (`signals.user.retention`).
-    private func forgetUsers(_ control: WorkerServices) {
+    /// Has the registry forget the users whose retention is over (`signals.user.retention`), and
+    /// spent challenges.
+    private func forgetOld(_ control: WorkerServices) {
         let timer = Timer(loop: control.loop) { [hub, unowned control, unowned self] in
-            guard let life = site.signals?.retentionMilliseconds, life > 0 else { return }
-            hub.registry.forgetUsers(before: control.wallMilliseconds - life)
+            let life = site.signals?.retentionMilliseconds ?? 0
+            hub.registry.forget(
+                RegistryExpiry(usersBefore: life > 0 ? control.wallMilliseconds - life : nil))
         }
-        timer.scheduleRepeating(every: Self.userSweepInterval)
+        timer.scheduleRepeating(every: Self.sweepInterval)
         timers.repeating.append(timer)
     }
 
-    private static let userSweepInterval = Duration.seconds(600)
+    private static let sweepInterval = Duration.seconds(600)
     /// The most reports that wait: the end of each worker, and answers that come faster than they
     /// are read.
     private static let reportCountMax = 1 << 16

@@ -258,7 +258,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         }
     }
 
-    func forgetUsers(before milliseconds: Int64) {}
+    func forget(_ expiry: RegistryExpiry) {}
 
     func raiseFloors(
         _ floors: [(keyID: KeyID, counter: UInt32)],
