@@ -5,7 +5,9 @@ import GatewayTesting
 import SallyportClient
 import Testing
 
-@Suite("A client's enrolment", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
+@Suite(
+    "A client's enrolment", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)), .fewAtOnce
+)
 struct ClientEnrolmentTests {
     private let site: ClientSite
 

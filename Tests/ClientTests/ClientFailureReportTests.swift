@@ -5,7 +5,7 @@ import GatewayTesting
 import SallyportClient
 import Testing
 
-@Suite("What a client tells of its failures", .enabled(if: BuiltProgram.isBuilt))
+@Suite("What a client tells of its failures", .enabled(if: BuiltProgram.isBuilt), .fewAtOnce)
 struct ClientFailureReportTests {
     private let site: ClientSite
 
@@ -92,7 +92,7 @@ struct ClientFailureReportTests {
     }
 }
 
-@Suite("What a client does as answers say", .enabled(if: BuiltProgram.isBuilt))
+@Suite("What a client does as answers say", .enabled(if: BuiltProgram.isBuilt), .fewAtOnce)
 struct ClientRetryTests {
     private let site: ClientSite
     private let client: AppAttestClient

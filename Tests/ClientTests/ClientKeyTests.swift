@@ -7,7 +7,7 @@ import Testing
 
 @Suite(
     "What becomes of a client's key", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(30)))
+    .timeLimit(.minutes(30)), .fewAtOnce)
 struct ClientKeyTests {
     private let site: ClientSite
 

@@ -4,7 +4,7 @@ import GatewayTesting
 import SallyportClient
 import Testing
 
-@Suite("What a client does about refusals", .enabled(if: BuiltProgram.isBuilt))
+@Suite("What a client does about refusals", .enabled(if: BuiltProgram.isBuilt), .fewAtOnce)
 struct ClientRefusalTests {
     private func code(_ body: () async throws -> Void) async -> String? {
         do {

@@ -7,7 +7,8 @@ import GatewayTesting
 import SallyportClient
 import Testing
 
-@Suite("A client's requests", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
+@Suite(
+    "A client's requests", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)), .fewAtOnce)
 struct ClientRequestTests {
     @Test("share one enrolment and go one after the other where counters only rise")
     func inOrder() async throws {

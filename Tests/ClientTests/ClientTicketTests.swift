@@ -4,7 +4,8 @@ import GatewayTesting
 import SallyportClient
 import Testing
 
-@Suite("A client's ticket", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
+@Suite(
+    "A client's ticket", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)), .fewAtOnce)
 struct ClientTicketTests {
     private let site: ClientSite
 

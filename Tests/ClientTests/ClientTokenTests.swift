@@ -5,7 +5,8 @@ import SallyportClient
 import Testing
 
 @Suite(
-    "A client's session tokens", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
+    "A client's session tokens", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)),
+    .fewAtOnce)
 struct ClientTokenTests {
     private let site: ClientSite
 

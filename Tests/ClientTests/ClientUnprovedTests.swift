@@ -13,7 +13,7 @@ private struct LockedStore: EnrolmentStore {
 
 @Suite(
     "A client that cannot prove a request", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(30)))
+    .timeLimit(.minutes(30)), .fewAtOnce)
 struct ClientUnprovedTests {
     /// Why there is no proof.
     enum Reason: CaseIterable, Sendable {

@@ -9,7 +9,8 @@ import SallyportOpenAPI
 import Testing
 
 @Suite(
-    "The client in generated code", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
+    "The client in generated code", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)),
+    .fewAtOnce)
 struct OpenAPITests {
     private let site: ClientSite
     private let sender: StackSender

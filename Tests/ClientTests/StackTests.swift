@@ -10,7 +10,7 @@ import Testing
 
 @Suite(
     "The client in other HTTP stacks", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(30)))
+    .timeLimit(.minutes(30)), .fewAtOnce)
 struct StackTests {
     private let site: ClientSite
     private let sender: StackSender

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(
     "A client on trial", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(30)))
+    .timeLimit(.minutes(30)), .fewAtOnce)
 struct TrialTests {
     private static let root =
         URL(fileURLWithPath: #filePath).deletingLastPathComponent()
