@@ -34,6 +34,8 @@ struct FloorShard: Sendable {
     private var clearedPlaces: [Int32] = []
     /// The time of the oldest change in ``changedKeys``; later than any if there is none.
     private(set) var changedSince = Int64.max
+    /// True if ``takeChanges(all:)`` has something to return.
+    var hasChanged: Bool { changedSince < .max || !clearedPlaces.isEmpty }
     /// For each group of keys, the number of the news after which its keys left last.
     private var leftIn = KeyGroupNumbers()
     private var sweepPosition = 0

@@ -49,6 +49,8 @@ public final class FloorTable: Sendable {
     /// The paths of this process's files.
     private let paths: [String]
     private let behind = Atomic(false)
+    /// True if a shard may have changes that the copy on the disk lacks.
+    private let hasNews = Atomic(false)
     private let losses = Locked(Losses())
     private let shards: [Locked<FloorShard>]
     private let teller = Locked(Teller())
@@ -131,7 +133,7 @@ public final class FloorTable: Sendable {
         }
         for (keyID, counter) in inheritance.floors {
             let kind: AcceptedCounter = holds(keyID) ? .heard : .settled
-            shard(keyID).withLock { $0.note(keyID, counter, as: kind, now: now) }
+            change(shard(keyID)) { $0.note(keyID, counter, as: kind, now: now) }
         }
         guard !inheritance.files.isEmpty else { return }
         copy?.inherit(inheritance)
@@ -168,7 +170,19 @@ public final class FloorTable: Sendable {
     public func note(
         _ keyID: KeyID, _ counter: UInt32, as kind: AcceptedCounter = .heard, now: Int64
     ) {
-        shard(keyID).withLock { $0.note(keyID, counter, as: kind, now: now) }
+        change(shard(keyID)) { $0.note(keyID, counter, as: kind, now: now) }
+    }
+
+    /// Changes a shard so that the copy on the disk follows.
+    private func change<Result>(
+        _ shard: Locked<FloorShard>, _ body: (inout FloorShard) -> Result
+    ) -> Result {
+        let (result, hasChanged) = shard.withLock { shard in (body(&shard), shard.hasChanged) }
+        // Read first, so that workers do not take the flag from each other.
+        if hasChanged, !hasNews.load(ordering: .relaxed) {
+            hasNews.store(true, ordering: .releasing)
+        }
+        return result
     }
 
     /// The counter store has lost what it knew: no counter that was accepted may be accepted again,
@@ -207,7 +221,7 @@ public final class FloorTable: Sendable {
         lookAgainAfterLoss(now: now)
         var due: [(keyID: KeyID, counter: UInt32)] = []
         for shard in shards {
-            due += shard.withLock { shard in
+            due += change(shard) { shard in
                 let share = shard.keyCount / Self.lookCount
                 let stepCount = isWhole ? shard.keyCount : max(Self.stepCountMin, share)
                 let offeredCountMax = isWhole ? shard.keyCount : Self.offeredCountMax
@@ -259,6 +273,7 @@ public final class FloorTable: Sendable {
 
     private func news(all: Bool) -> FloorCopy.News {
         var news = FloorCopy.News()
+        guard hasNews.exchange(false, ordering: .acquiringAndReleasing) || all else { return news }
         for shard in shards {
             let (changes, since) = shard.withLock { shard in
                 let since = shard.changedSince
@@ -309,13 +324,13 @@ public final class FloorTable: Sendable {
             return teller.number
         }
         for floor in floors {
-            shard(floor.keyID).withLock { $0.offerEnded(floor, isRaised: true, in: number) }
+            change(shard(floor.keyID)) { $0.offerEnded(floor, isRaised: true, in: number) }
         }
     }
 
     private func takeBack(_ floors: [(keyID: KeyID, counter: UInt32)]) {
         for floor in floors {
-            shard(floor.keyID).withLock { $0.offerEnded(floor, isRaised: false, in: 0) }
+            change(shard(floor.keyID)) { $0.offerEnded(floor, isRaised: false, in: 0) }
         }
     }
 
