@@ -8,8 +8,7 @@ import Testing
     .timeLimit(.minutes(30)))
 struct AndroidTrialTests {
     private static let folder =
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path + "/clients/python"
+        Repository.path(of: "clients/python")
 
     private let android: AndroidSite
 

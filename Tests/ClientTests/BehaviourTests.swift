@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import GatewayTesting
 import SallyportClient
 import Testing
 
@@ -57,9 +58,7 @@ struct BehaviourCase: Decodable, Sendable, CustomTestStringConvertible {
     private struct Document: Decodable { let cases: [BehaviourCase] }
 
     private static let path =
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("docs/client/behaviour-cases.json")
+        Repository.folder.appendingPathComponent("docs/client/behaviour-cases.json")
 
     /// The cases of Apple's platforms; none if the file cannot be read.
     static let all: [BehaviourCase] = {

@@ -5,8 +5,7 @@ import Testing
 /// The client for Android and its tests, compiled.
 struct JavaClient {
     private static let repository =
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path
+        Repository.path
     static let folder = repository + "/clients/android"
     static let isInstalled = ["javac", "java"].allSatisfy { name in
         (try? ChildProcess.run(name, ["-version"]))?.status == .exited(0)

@@ -9,8 +9,7 @@ import Testing
     "A naive client on trial", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct NaiveClientTests {
     private static let repository =
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path + "/"
+        Repository.path + "/"
     private static let patience = Duration.seconds(1200)
 
     /// The mistakes of one act. `client`: as clients/python/naive_clients.py names it.

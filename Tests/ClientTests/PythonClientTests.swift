@@ -5,8 +5,7 @@ import Testing
 @Suite("The client in Python")
 struct PythonClientTests {
     private static let folder =
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path + "/clients/python"
+        Repository.path(of: "clients/python")
 
     @Test(
         "does what its own tests say, and what every client does",

@@ -12,8 +12,7 @@ import Testing
     .timeLimit(.minutes(30)), .fewAtOnce)
 struct TrialTests {
     private static let root =
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path + "/"
+        Repository.path + "/"
 
     private let site: ClientSite
     private let directory: ScratchDirectory

@@ -4,8 +4,7 @@ import Testing
 
 /// The client in TypeScript, compiled beside a copy of its tests.
 struct TypeScriptClient {
-    static let repository = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path
+    static let repository = Repository.path
     static let isInstalled = ["tsc", "node"].allSatisfy { name in
         (try? ChildProcess.run(name, ["--version"]))?.status == .exited(0)
     }

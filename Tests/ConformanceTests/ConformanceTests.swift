@@ -11,8 +11,7 @@ struct ConformanceTests {
     static let isInstalled =
         (try? ChildProcess.run(python, ["-c", "import h2, hpack, websockets"]))?.status
         == .exited(0)
-    private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Conformance/run.py").path
+    private static let script = Repository.path(of: "Tests/Conformance/run.py")
 
     static let suites = [
         "h2", "h2-tls", "http1", "smuggling", "downgrade", "slow", "floods", "clients",

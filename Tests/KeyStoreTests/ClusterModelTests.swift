@@ -15,9 +15,7 @@ private let hasSpin = (try? ChildProcess.run("spin", ["-V"]))?.status == .exited
     .enabled(if: isLong && RedisServer.isInstalled && hasSpin),
     .timeLimit(.minutes(120)))
 struct ClusterModelTests {
-    private static let model = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().appending(path: "../../docs/proof/models/cluster.pml")
-        .standardizedFileURL.path
+    private static let model = Repository.path(of: "docs/proof/models/cluster.pml")
     /// Of clusters that are replayed side by side: servers mostly wait for one another.
     private static let laneCount = 6
 

@@ -260,8 +260,7 @@ struct AuditCommandTests {
     @Test("the examples of docs/operations/admin-api.md work as they stand")
     func examples() throws {
         let id = try site.site.enrolledDevice(at: site.gateway).keyID.base64
-        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appending(path: "../../docs/operations/admin-api.md")
+        let page = Repository.folder.appending(path: "docs/operations/admin-api.md")
         let commands = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
             .filter { $0.hasPrefix("    curl ") }
         #expect(commands.count == 7)

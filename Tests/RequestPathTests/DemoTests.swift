@@ -8,11 +8,9 @@ import Testing
 struct DemoTests {
     @Test("shows every row as it should be, and leaves all of it running where it shall")
     func keep() throws {
-        let repository = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
         let demo = try ChildProcess(
             "bash",
-            [repository.appending(path: "demo/run.sh").path, BuiltProgram.folder, "--keep"])
+            [Repository.path(of: "demo/run.sh"), BuiltProgram.folder, "--keep"])
         try demo.waitForLine(
             on: .standardOutput, within: .seconds(120), containing: "Ctrl-C ends it.")
         let lines = demo.lines(on: .standardOutput)

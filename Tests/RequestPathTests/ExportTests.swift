@@ -400,9 +400,7 @@ struct ExportTests {
 
     // MARK: by the definitions of OpenTelemetry
 
-    private static let python = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: ".build/python/bin/python").path
+    private static let python = Repository.path(of: ".build/python/bin/python")
     private static let hasDefinitions =
         (try? ChildProcess.run(python, ["-c", "import opentelemetry.proto"]))?.status == .exited(0)
 

@@ -5,8 +5,7 @@ import Testing
 /// What a package installs beside the program. `make package-test` installs it.
 @Suite("What is installed", .enabled(if: BuiltProgram.isBuilt))
 struct InstallationTests {
-    static let repository = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path
+    static let repository = Repository.path
 
     /// What `scripts/tree.sh` lays out for the program under test.
     private let tree: ScratchDirectory

@@ -5,8 +5,7 @@ import Testing
 /// The manifests of `deploy/kubernetes`, as its own check sees them: no cluster is needed.
 @Suite("deploy/kubernetes", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct KubernetesTests {
-    private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let repository = Repository.folder
     private static let manifests = repository.appending(path: "deploy/kubernetes")
     /// What scripts/install.sh makes, where the Python package index can be reached.
     private static let python = repository.appending(path: ".build/python/bin/python").path

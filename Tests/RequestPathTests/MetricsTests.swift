@@ -176,8 +176,7 @@ struct MetricsTests {
         #expect(outcome.standardError == "" && outcome.standardOutput == "")
     }
 
-    private static let deploy = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("deploy")
+    private static let deploy = Repository.folder.appendingPathComponent("deploy")
 
     @Test(
         "promtool takes the rules, and each of them fires when it should", .enabled(if: hasPromtool)

@@ -7,8 +7,7 @@ import Testing
 /// `docs/client/vectors.json`: what other implementations test themselves with.
 @Suite("The test vectors", .enabled(if: BuiltProgram.isBuilt))
 struct PublishedVectorTests {
-    private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let repository = Repository.folder
     private static let committed = repository.appending(path: "docs/client/vectors.json")
 
     private static func read() throws -> JSONValue {

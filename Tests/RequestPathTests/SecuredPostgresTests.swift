@@ -54,8 +54,7 @@ struct SecuredPostgresTests {
     /// The tables are the owner's; the gateway's role gets what the documents say.
     private func makeTables() throws {
         let page = try String(
-            contentsOfFile: URL(fileURLWithPath: #filePath)
-                .appending(path: "../../../docs/operations/stores.md").standardizedFileURL.path,
+            contentsOfFile: Repository.path(of: "docs/operations/stores.md"),
             encoding: .utf8)
         try server.query("CREATE DATABASE sallyport")
         try server.query("CREATE ROLE gateway LOGIN PASSWORD 'initial-secret'")

@@ -13,9 +13,7 @@ struct StatusPageTests {
     static let isBrowserInstalled =
         (try? ChildProcess.run("chromium", ["--version", "--no-sandbox"]))?.status == .exited(0)
         && (try? ChildProcess.run(python, ["-c", "import websockets"]))?.status == .exited(0)
-    static let browser = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Browser/status_page.py").path
+    static let browser = Repository.path(of: "Tests/Browser/status_page.py")
     private static let hostile = "<img src=x onerror=pwned=1>\u{202E}\"'&lt;"
 
     private let upstream: RecordingUpstream

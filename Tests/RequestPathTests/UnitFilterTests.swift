@@ -6,8 +6,7 @@ import Testing
 /// The filter of system calls in `deploy/sallyport.service`, as `unit_filter.py` loads it.
 @Suite("The unit's filter", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct UnitFilterTests {
-    private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().path
+    private static let repository = Repository.path
     /// Debian's Python, which has `seccomp`.
     private static let filter = [
         "/usr/bin/python3", "-B", repository + "/Tests/Assurance/unit_filter.py",

@@ -24,9 +24,7 @@ struct DecisionModelTests {
         }
     }
 
-    private static let folder = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Assurance").path
+    private static let folder = Repository.path(of: "Tests/Assurance")
     private static let stepCount = 250
 
     /// Plays the histories of a share, and returns where their transcripts are.

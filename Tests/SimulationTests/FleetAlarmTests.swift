@@ -53,9 +53,7 @@ private struct Scrapes {
 struct FleetAlarmTests {
     private static let hasPromtool =
         (try? ChildProcess.run("promtool", ["--version"]))?.status == .exited(0)
-    private static let rules = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("deploy/prometheus/sallyport.rules.yml").path
+    private static let rules = Repository.path(of: "deploy/prometheus/sallyport.rules.yml")
     private static let alarms = "SallyportAppleDown|SallyportBuildBroken|SallyportKeysDying"
     private static let day = 1440
 

@@ -4,9 +4,7 @@ import Foundation
 public enum NewerOpenSSL {
     /// Where scripts/install.sh puts its libraries; nil where it could not.
     private static let folder: String? = {
-        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent(".build/python/openssl").path
+        let path = Repository.path(of: ".build/python/openssl")
         return FileManager.default.fileExists(atPath: path + "/libssl.so.3") ? path : nil
     }()
 

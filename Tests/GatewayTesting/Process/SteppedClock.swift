@@ -40,9 +40,7 @@ public final class StandingClock: Sendable {
 
 /// A number that the library reads whenever it is asked for the time.
 private struct ClockFile: Sendable {
-    private static let source = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().appending(path: "../../../Benchmarks/soak/clock.c")
-        .standardizedFileURL.path
+    private static let source = Repository.path(of: "Benchmarks/soak/clock.c")
 
     private let library: String
     private let path: String

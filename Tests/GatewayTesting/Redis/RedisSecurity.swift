@@ -33,7 +33,7 @@ public final class RedisSecurity: Sendable {
         authority = try TestCertificate.authority(in: directory)
         stranger = try TestCertificate.authority(in: directory, "stranger")
         let page = try String(
-            contentsOfFile: Self.repository + "/docs/operations/stores.md", encoding: .utf8)
+            contentsOfFile: Repository.path(of: "docs/operations/stores.md"), encoding: .utf8)
         rights = try Self.rights(in: page, after: "ACL SETUSER sallyport on >PASSWORD resetkeys")
         sentinelRights = try Self.rights(
             in: page, after: "ACL SETUSER sallyport on >PASSWORD resetchannels")
@@ -42,9 +42,6 @@ public final class RedisSecurity: Sendable {
         try renewClientCertificate()
         try writeUsers(password: Self.password)
     }
-
-    private static let repository = URL(fileURLWithPath: #filePath)
-        .appending(path: "../../../..").standardizedFileURL.path
 
     /// The words of the page from `start` to the end of its block, without its first words.
     private static func rights(in page: String, after start: String) throws -> String {

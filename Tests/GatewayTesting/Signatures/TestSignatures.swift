@@ -27,9 +27,7 @@ public enum TestSignatures {
 
     /// Where the test command puts Intel's library; nil where it could not.
     public static let realPath: String? = {
-        let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent(".build/python/lib/libcrypto_mb.so.13").path
+        let path = Repository.path(of: ".build/python/lib/libcrypto_mb.so.13")
         return FileManager.default.fileExists(atPath: path) ? path : nil
     }()
 }

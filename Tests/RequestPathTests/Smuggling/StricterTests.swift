@@ -7,10 +7,7 @@ import Testing
 @Suite("Stricter than the RFCs", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct StricterTests {
     private static let page: String = {
-        let root = URL(fileURLWithPath: #filePath)
-            .deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        let path = root.appendingPathComponent("docs/proof/conformance.md")
+        let path = Repository.folder.appendingPathComponent("docs/proof/conformance.md")
         return (try? String(contentsOf: path, encoding: .utf8)) ?? ""
     }()
 
