@@ -50,8 +50,8 @@ struct MacSecurityTests {
         let hash = SHA256.hash(Array("challenge".utf8)).array
         let object = try device.attest(clientDataHash: hash, by: apple, at: simulatedNow)
         func verify(_ requires: Bool) throws(AttestationFailure) -> MacSecurity {
-            var app = AppIdentity(id: simulatedAppID, environments: [.production])
-            app.requiresMacFullSecurity = requires
+            let app = AppIdentity(
+                id: simulatedAppID, environments: [.production], requiresMacFullSecurity: requires)
             return try AttestationVerifier(
                 roots: [apple.root], apps: [app], clockSkewSeconds: 60
             ).verify(

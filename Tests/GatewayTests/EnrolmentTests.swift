@@ -42,8 +42,9 @@ struct EnrolmentTests {
     @Test("of Macs only those with the list of Full Security enrol where that is demanded")
     func fullSecurity() throws {
         func demand(_ settings: inout Settings) {
-            for index in settings.apps.indices {
-                settings.apps[index].requiresMacFullSecurity = true
+            settings.apps = settings.apps.map {
+                AppIdentity(
+                    id: $0.id, environments: $0.environments, requiresMacFullSecurity: true)
             }
         }
         let list = SimulatedSystem.macOS27.accessControlDigest

@@ -39,7 +39,7 @@ extension AppIdentity {
     ///
     /// A build with a debug certificate belongs to an app of its own, whose only environment is
     /// development: nothing else tells the builds apart.
-    public init(
+    public convenience init(
         android package: String, environments: Set<AttestEnvironment>, demands: AndroidDemands
     ) {
         self.init(

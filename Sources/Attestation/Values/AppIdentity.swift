@@ -2,8 +2,8 @@ public import Bytes
 import Crypto
 
 /// One of the operator's apps: its id, what vouches for its keys, and the environments that they
-/// may come from.
-public struct AppIdentity: Hashable, Sendable {
+/// may come from. A class, because requests hand it on from stage to stage.
+public final class AppIdentity: Hashable, Sendable {
     /// The id by which the platform knows the app.
     public let id: String
     public let platform: PlatformName
@@ -11,7 +11,7 @@ public struct AppIdentity: Hashable, Sendable {
     /// SHA-256 of ``id``.
     public let idDigest: Bytes32
     /// Further demands on a key that enrols; nil if there are none.
-    public var demands: (any EnrolmentDemands)?
+    public let demands: (any EnrolmentDemands)?
 
     public init(
         id: String, platform: PlatformName, environments: Set<AttestEnvironment>,

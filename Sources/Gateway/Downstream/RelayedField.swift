@@ -12,7 +12,7 @@ extension ResponseHead {
     @inline(__always)
     func isRelayed(
         _ field: FieldRange, in bytes: Span<UInt8>, hasNominated: Bool, hasTrailers: Bool,
-        reserved: FieldNameSet, _ edits: FieldEdits?
+        _ names: SiteFieldNames, _ edits: FieldEdits?
     ) -> Bool {
         switch field.known {
         case .connection, .keepAlive, .proxyConnection, .transferEncoding, .contentLength,
@@ -26,7 +26,7 @@ extension ResponseHead {
         if hasNominated, isNominated(field, in: bytes) { return false }
         let name = bytes.extracting(field.name)
         if let edits, edits.removed.contains(name) { return false }
-        return !reserved.contains(name)
+        return !names.reservedInResponses.contains(name)
     }
 }
 
@@ -58,7 +58,7 @@ extension Recorder {
         _ relay: (FieldRange, Span<UInt8>) -> Void
     ) -> Bool {
         let edits = match.handling?.responseEdits
-        let reserved = site.fieldNames.reservedInResponses
+        let names = site.fieldNames
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
@@ -66,7 +66,7 @@ extension Recorder {
             guard
                 head.isRelayed(
                     field, in: bytes, hasNominated: hasNominated, hasTrailers: hasTrailers,
-                    reserved: reserved, edits)
+                    names, edits)
             else { continue }
             relay(field, bytes)
         }

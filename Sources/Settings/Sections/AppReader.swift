@@ -36,9 +36,8 @@ struct AppReader {
     private var identity: AppIdentity? {
         if let app = android.identity(environments) { return app }
         guard let id else { return nil }
-        var app = AppIdentity(id: id, environments: environments)
-        app.requiresMacFullSecurity = requiresMacFullSecurity
-        return app
+        return AppIdentity(
+            id: id, environments: environments, requiresMacFullSecurity: requiresMacFullSecurity)
     }
 
     private init(_ app: AppIdentity) {
