@@ -17,14 +17,14 @@ extension PostgresSchema {
         ]
     }
 
-    /// Deletes challenges that were spent `$1` milliseconds ago. Rows that another gateway deletes
-    /// at this moment are left to it.
+    /// Deletes challenges that were spent ``RegistryExpiry/challengeAge`` ago. Rows that another
+    /// gateway deletes at this moment are left to it.
     var dropChallenges: String {
         let challenges = table("challenges")
         return """
             DELETE FROM \(challenges) WHERE challenge IN (
                 SELECT challenge FROM \(challenges)
-                WHERE spent_at <= now() - $1::bigint * interval '1 millisecond'
+                WHERE spent_at <= now() - interval '\(RegistryExpiry.challengeAge) milliseconds'
                 LIMIT \(RegistryExpiry.rowCountMax) FOR UPDATE SKIP LOCKED)
             """
     }

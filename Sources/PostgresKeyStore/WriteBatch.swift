@@ -108,8 +108,7 @@ struct WriteBatch {
             if let moment = expiry.usersBefore {
                 requests.append(.prepared(PostgresSchema.dropOld, .integer(moment)))
             }
-            requests.append(
-                .prepared(PostgresSchema.dropChallenges, .integer(expiry.challengeAge)))
+            requests.append(.prepared(PostgresSchema.dropChallenges))
         }
         return requests + [.statement("COMMIT")]
     }

@@ -15,7 +15,8 @@ final class ChallengeTable {
         dropOld = try connection.prepare(
             """
             DELETE FROM challenges WHERE challenge IN (
-                SELECT challenge FROM challenges WHERE spent_at <= unixepoch() - ?
+                SELECT challenge FROM challenges
+                WHERE spent_at <= unixepoch() - \(RegistryExpiry.challengeAge / 1000)
                 LIMIT \(RegistryExpiry.rowCountMax))
             """)
     }
@@ -32,10 +33,9 @@ final class ChallengeTable {
         try insert.run()
     }
 
-    /// Forgets challenges that were spent this many milliseconds ago.
-    func forget(spentFor milliseconds: Int64) throws(SQLiteError) {
+    /// Forgets challenges that were spent ``RegistryExpiry/challengeAge`` ago.
+    func forget() throws(SQLiteError) {
         defer { dropOld.reset() }
-        try dropOld.bind(1, milliseconds / 1000)
         try dropOld.run()
     }
 }

@@ -109,7 +109,7 @@ struct RegistryWrites {
             }
         case .forget(let expiry):
             if let moment = expiry.usersBefore { try tables.users.forget(before: moment) }
-            try tables.challenges.forget(spentFor: expiry.challengeAge)
+            try tables.challenges.forget()
             return {}
         case .raiseFloors(let floors, let reply):
             // In the order of the table, so that neighbours share a page.
