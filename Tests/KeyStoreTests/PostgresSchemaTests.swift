@@ -42,7 +42,9 @@ final class PostgresSchemaTests {
             }
             for await isGood in group { #expect(isGood) }
         }
-        #expect(try fixture.query("SELECT version, revision FROM sallyport.registry") == "11|1")
+        #expect(
+            try fixture.query("SELECT version, revision FROM sallyport.registry")
+                == "\(PostgresSchema.version)|1")
     }
 
     @Test("tables of a later version are refused and left as they are")
@@ -72,7 +74,9 @@ final class PostgresSchemaTests {
         }
         defer { registry.close() }
         try registry.probe()
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "11")
+        #expect(
+            try fixture.query("SELECT version FROM sallyport.registry")
+                == "\(PostgresSchema.version)")
     }
 
     @Test("a schema that another program uses is refused and left as it is")

@@ -67,7 +67,7 @@ final class RegistryMigrationTests {
         let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try exported(administration) == migrated(records))
         let connection = try Connection(path: directory.registryPath)
-        #expect(try connection.integer("PRAGMA user_version") == 11)
+        #expect(try connection.integer("PRAGMA user_version") == RegistrySchema.version)
         // Spent they stay, without the key that spent them.
         #expect(try connection.integer("SELECT count(*) FROM challenges") == 2)
         #expect(try connection.integer("SELECT count(key_id) FROM challenges") == 0)
@@ -98,7 +98,9 @@ final class RegistryMigrationTests {
         }
         registry.close()
         #expect(try exported(fixture.administration()) == migrated(records))
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "11")
+        #expect(
+            try fixture.query("SELECT version FROM sallyport.registry")
+                == "\(PostgresSchema.version)")
     }
 
     private static let sqliteVersion1 = """
