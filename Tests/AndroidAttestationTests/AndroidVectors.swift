@@ -2,6 +2,7 @@ import AndroidAttestation
 import Bytes
 import Crypto
 import Foundation
+import GatewayTesting
 import Testing
 
 /// An attestation of a real phone, as `../shared/vectors-android` describes it.
@@ -82,11 +83,8 @@ struct AndroidVector: Decodable, CustomTestStringConvertible, Sendable {
 
 /// The files beside this repository; absent in a plain checkout, and then their tests are skipped.
 enum AndroidVectors {
-    static let shared = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "shared")
     static let all: [AndroidVector] = {
-        let folder = shared.appending(path: "vectors-android")
+        let folder = Repository.shared.appending(path: "vectors-android")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter { $0.hasSuffix(".json") }.sorted().map { name in
             do {
@@ -106,7 +104,10 @@ enum AndroidVectors {
     static var arePresent: Bool { !all.isEmpty }
 
     static func certificateFile(_ name: String) throws -> [UInt8] {
-        try [UInt8](Data(contentsOf: shared.appending(path: "certs/android").appending(path: name)))
+        try [UInt8](
+            Data(
+                contentsOf: Repository.shared.appending(path: "certs/android").appending(path: name)
+            ))
     }
 
     static func revocationList(_ name: String) throws -> RevocationList {

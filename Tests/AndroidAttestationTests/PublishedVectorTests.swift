@@ -11,12 +11,8 @@ import Testing
 /// `docs/client/android-vectors.json`: what other implementations test themselves with.
 @Suite("The test vectors for Android", .enabled(if: BuiltProgram.isBuilt))
 struct PublishedVectorTests {
-    private static let committed =
-        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "docs/client/android-vectors.json")
-
     private static func read() throws -> JSONValue {
-        try JSONValue.parse(try String(contentsOf: committed, encoding: .utf8))
+        try JSONValue.parse(Repository.text(of: "docs/client/android-vectors.json"))
     }
 
     private static func key(_ document: JSONValue) throws -> P256PublicKey {

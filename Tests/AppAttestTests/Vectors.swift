@@ -3,6 +3,7 @@ import Attestation
 import Bytes
 import Crypto
 import Foundation
+import GatewayTesting
 import Testing
 
 /// One object from a real device, as `../shared/vectors` describes it.
@@ -92,11 +93,8 @@ struct Vector: Decodable, CustomTestStringConvertible, Sendable {
 
 /// The files beside this repository; absent in a plain checkout, and then their tests are skipped.
 enum Vectors {
-    static let shared = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "shared")
     static let all: [Vector] = {
-        let folder = shared.appending(path: "vectors")
+        let folder = Repository.shared.appending(path: "vectors")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
         return names.filter { $0.hasSuffix(".json") }.sorted().map { name in
             do {
@@ -114,7 +112,7 @@ enum Vectors {
     static var arePresent: Bool { !all.isEmpty }
 
     static func certificates(_ name: String) throws -> [Certificate] {
-        let file = shared.appending(path: "certs").appending(path: name)
+        let file = Repository.shared.appending(path: "certs").appending(path: name)
         return try Certificate.parsePEM([UInt8](Data(contentsOf: file)))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTesting
 
 /// The code that pages for apps show.
 enum ClientPage {
@@ -6,12 +7,7 @@ enum ClientPage {
     ///
     /// - Parameter page: The path of a page in the repository.
     static func blocks(of page: String, in language: String) throws -> [String] {
-        try text(of: page).components(separatedBy: "```" + language + "\n").dropFirst()
+        try Repository.text(of: page).components(separatedBy: "```" + language + "\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
-    }
-
-    /// A page by its path in the repository.
-    static func text(of page: String) throws -> String {
-        try String(contentsOfFile: TypeScriptClient.repository + "/" + page, encoding: .utf8)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @Suite(
     "Collections for API clients", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct CollectionTests {
-    private static let folder = TypeScriptClient.repository + "/docs/client/"
+    private static let folder = Repository.path(of: "docs/client/")
 
     private static func text(_ path: String) throws -> String {
         try String(contentsOfFile: folder + path, encoding: .utf8)

@@ -142,9 +142,7 @@ struct DeviceCommandTests {
         let problem = try JSONValue.parse(try answer(command.replacing(from, with: to)))
         #expect(problem["code"]?.stringValue == code)
         #expect(problem["cause"]?.stringValue == cause)
-        let page = try String(
-            contentsOfFile: TypeScriptClient.repository + "/docs/client/workbench.md",
-            encoding: .utf8)
+        let page = try Repository.text(of: "docs/client/workbench.md")
         #expect(page.contains("`\(cause)`") && page.contains("`assertion_replayed`"))
         #expect(desk.upstream.requests.isEmpty)
         // Another host and other headers are not signed.

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The client for Expo", .timeLimit(.minutes(30)))
 struct ExpoTests {
-    private static let folder = TypeScriptClient.repository + "/clients/expo"
+    private static let folder = Repository.path(of: "clients/expo")
 
     @Test(
         "has a config plugin that adds the entitlement to an app's configuration",

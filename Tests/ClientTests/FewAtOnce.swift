@@ -4,6 +4,9 @@ import Testing
 ///
 /// Such a test gives its thread to others whenever it waits. Without this, all of them start a
 /// gateway before the first one ends, and a hundred idle gateways take a third of two processors.
+///
+/// It is for suites, but the runner ends the process if what a suite hands on to its tests is no
+/// ``TestTrait``.
 struct FewAtOnce: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
 

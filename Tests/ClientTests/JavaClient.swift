@@ -4,9 +4,7 @@ import Testing
 
 /// The client for Android and its tests, compiled.
 struct JavaClient {
-    private static let repository =
-        Repository.path
-    static let folder = repository + "/clients/android"
+    static let folder = Repository.path(of: "clients/android")
     static let isInstalled = ["javac", "java"].allSatisfy { name in
         (try? ChildProcess.run(name, ["-version"]))?.status == .exited(0)
     }
@@ -41,6 +39,6 @@ struct JavaClient {
             [
                 "-XX:TieredStopAtLevel=1", "-Djava.io.tmpdir=" + directory.path(of: "."),
                 "-cp", directory.path(of: "classes"), "dev.sallyport.client." + name,
-            ] + arguments, workingDirectory: Self.repository, within: Self.patience)
+            ] + arguments, workingDirectory: Repository.path, within: Self.patience)
     }
 }

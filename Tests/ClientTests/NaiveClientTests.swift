@@ -8,8 +8,6 @@ import Testing
 @Suite(
     "A naive client on trial", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct NaiveClientTests {
-    private static let repository =
-        Repository.path + "/"
     private static let patience = Duration.seconds(1200)
 
     /// The mistakes of one act. `client`: as clients/python/naive_clients.py names it.
@@ -102,7 +100,7 @@ struct NaiveClientTests {
         let outcome = try ChildProcess.run(
             "python3",
             [
-                Self.repository + "clients/python/naive_clients.py", place.device[0],
+                Repository.path(of: "clients/python/naive_clients.py"), place.device[0],
                 "127.0.0.1:\(place.site.gateway.port)",
             ] + place.device.dropFirst(), environment: ["PYTHONDONTWRITEBYTECODE": "1"],
             within: Self.patience)
@@ -141,9 +139,7 @@ struct NaiveClientTests {
             }
         }
         // Those that belong to no rule of an act, too.
-        let source = try String(
-            contentsOfFile: Self.repository + "Sources/sallyport-lab/Trial/TrialRule.swift",
-            encoding: .utf8)
+        let source = try Repository.text(of: "Sources/sallyport-lab/Trial/TrialRule.swift")
         let sections = source.matches(of: #/"(\w+\.md#[\w-]+)"/#).map(\.output.1)
         #expect(Set(sections).count > 6)
         for section in sections { try expectSection("docs/client/" + section) }
@@ -151,7 +147,7 @@ struct NaiveClientTests {
 
     private func expectSection(_ section: String) throws {
         let parts = section.split(separator: "#")
-        let page = try String(contentsOfFile: Self.repository + parts[0], encoding: .utf8)
+        let page = try Repository.text(of: String(parts[0]))
         let anchors = page.matches(of: #/(?m)^#+ (.+)$/#).map {
             $0.output.1.lowercased().replacing(" ", with: "-").replacing(#/[^\w-]/#, with: "")
         }

@@ -39,7 +39,7 @@ struct StackPage {
         ])
     func blocks(language: String, source: String) throws {
         let page = "docs/client/stacks.md"
-        let code = Self.lines(of: try ClientPage.text(of: source))
+        let code = Self.lines(of: try Repository.text(of: source))
         let blocks = try ClientPage.blocks(of: page, in: language)
         #expect(blocks.count >= 2)
         for block in blocks {
@@ -47,7 +47,7 @@ struct StackPage {
             let isThere = code.indices.contains { code[$0...].starts(with: wanted) }
             #expect(isThere, "\(source) does not have \(block)")
         }
-        let count = try ClientPage.text(of: page).components(separatedBy: "```").count / 2
+        let count = try Repository.text(of: page).components(separatedBy: "```").count / 2
         let known = try ["swift", "java"].map { try ClientPage.blocks(of: page, in: $0).count }
         #expect(known.reduce(0, +) == count)
     }

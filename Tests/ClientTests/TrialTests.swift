@@ -11,9 +11,6 @@ import Testing
     "A client on trial", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)), .fewAtOnce)
 struct TrialTests {
-    private static let root =
-        Repository.path + "/"
-
     private let site: ClientSite
     private let directory: ScratchDirectory
 
@@ -103,7 +100,7 @@ struct TrialTests {
         let outcome = try ChildProcess.run(
             "python3",
             [
-                Self.root + "clients/python/trial.py", "\(port)", BuiltProgram.lab,
+                Repository.path(of: "clients/python/trial.py"), "\(port)", BuiltProgram.lab,
                 directory.path(of: "device"), apple, GatewayConfiguration.appID,
                 certificate.certificatePath,
             ], within: .seconds(1000))
@@ -174,7 +171,7 @@ struct TrialTests {
         let outcome = try ChildProcess.run(
             "python3",
             [
-                "-c", Self.troubles, Self.root + "clients/python", "\(site.gateway.port)",
+                "-c", Self.troubles, Repository.path(of: "clients/python"), "\(site.gateway.port)",
                 BuiltProgram.lab, directory.path(of: "device"), apple, GatewayConfiguration.appID,
                 isTold ? "tells" : "silent",
             ])

@@ -4,7 +4,6 @@ import Testing
 
 /// The client in TypeScript, compiled beside a copy of its tests.
 struct TypeScriptClient {
-    static let repository = Repository.path
     static let isInstalled = ["tsc", "node"].allSatisfy { name in
         (try? ChildProcess.run(name, ["--version"]))?.status == .exited(0)
     }
@@ -29,7 +28,7 @@ struct TypeScriptClient {
             try FileManager.default.createDirectory(
                 at: parent, withIntermediateDirectories: true)
             try FileManager.default.copyItem(
-                atPath: Self.repository + "/" + name, toPath: directory.path(of: name))
+                atPath: Repository.path(of: name), toPath: directory.path(of: name))
         }
         // What an earlier build left must not pass for this one.
         try? FileManager.default.removeItem(atPath: folder + "/build")

@@ -75,14 +75,14 @@ struct TypeScriptClientTests {
     @Test("has lines of at most 100 columns, and files of at most 400 lines")
     func sizes() throws {
         let names = FileManager.default.enumerator(
-            atPath: TypeScriptClient.repository + "/clients")?.compactMap { $0 as? String }
+            atPath: Repository.path(of: "clients"))?.compactMap { $0 as? String }
         let sources = try #require(names).filter { name in
             [".ts", ".mjs", ".js", ".java"].contains(where: name.hasSuffix)
                 && !name.contains("build/")
         }
         #expect(sources.count > 25)
         for name in sources {
-            let path = TypeScriptClient.repository + "/clients/" + name
+            let path = Repository.path(of: "clients/\(name)")
             let lines = try String(contentsOfFile: path, encoding: .utf8).split(
                 separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count <= 401, "\(name)")

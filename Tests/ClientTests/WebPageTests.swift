@@ -67,7 +67,7 @@ struct WebPageTests {
         let outcome = try ChildProcess.run(
             Self.python,
             [
-                TypeScriptClient.repository + "/Tests/Browser/web_view.py",
+                Repository.path(of: "Tests/Browser/web_view.py"),
                 "http://127.0.0.1:\(site.gateway.port)",
                 "http://127.0.0.1:\(site.upstream.port)", token,
             ], environment: ["PYTHONDONTWRITEBYTECODE": "1"],
@@ -97,7 +97,7 @@ struct WebPageTests {
 
     @Test("has a bridge for Apple's platforms that compiles", .enabled(if: BuiltProgram.isBuilt))
     func swift() throws {
-        let stub = TypeScriptClient.repository + "/clients/swift/Stubs/WebKit/WebKit.swift"
+        let stub = Repository.path(of: "clients/swift/Stubs/WebKit/WebKit.swift")
         let source = try directory.write(block("swift"), to: "TokenBridge.swift")
         let modules = URL(fileURLWithPath: BuiltProgram.sallyport).deletingLastPathComponent()
             .appendingPathComponent("Modules").path

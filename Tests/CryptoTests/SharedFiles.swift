@@ -1,12 +1,11 @@
 import Crypto
 import Foundation
+import GatewayTesting
 import Testing
 
 /// What real devices and Apple made, kept beside the checkout and not in it.
 enum SharedFiles {
-    static let folder = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("shared")
+    static let folder = Repository.shared
 
     static let arePresent = FileManager.default.fileExists(
         atPath: folder.appendingPathComponent("vectors").path)

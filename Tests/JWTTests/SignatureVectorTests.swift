@@ -1,16 +1,15 @@
 import Bytes
 import Crypto
 import Foundation
+import GatewayTesting
 import JSON
 import JWT
 import Testing
 
 /// Beside the checkout, and not in it.
 private enum SignatureVectors {
-    static let file = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-        .appendingPathComponent("shared/vectors/wycheproof/json_web_signature_test.json")
+    static let file = Repository.shared.appending(
+        path: "vectors/wycheproof/json_web_signature_test.json")
     static let arePresent = FileManager.default.fileExists(atPath: file.path)
 }
 

@@ -26,8 +26,7 @@ struct AIServiceTests {
                 certificate.keyPath, "--show", "Api-Key,X-Attest-Result",
             ])
         let port = FreePort.find()
-        let example = try String(
-            contentsOfFile: Recipe.repository + "/conf/examples/ai-service.yaml", encoding: .utf8)
+        let example = try Repository.text(of: "conf/examples/ai-service.yaml")
         let text = try example.moved([
             "127.0.0.1:8080": "127.0.0.1:\(port)", "127.0.0.1:9464": "127.0.0.1:\(FreePort.find())",
             "/var/lib/sallyport": directory.path, "/etc/sallyport/provider-key": model.keyPath,

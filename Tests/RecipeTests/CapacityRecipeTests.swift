@@ -12,7 +12,7 @@ struct CapacityRecipeTests {
     private func run(_ command: String) throws -> ChildProcess.Outcome {
         try ChildProcess.run(
             "bash", ["-euo", "pipefail", "-c", command],
-            environment: ["PYTHONDONTWRITEBYTECODE": "1"], workingDirectory: Recipe.repository)
+            environment: ["PYTHONDONTWRITEBYTECODE": "1"], workingDirectory: Repository.path)
     }
 
     @Test("the commands print what the page shows")

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTesting
 
 /// A page for operators, whose examples are indented blocks.
 struct Document {
@@ -24,14 +25,14 @@ struct Document {
         let folder = "docs/operations"
         let names =
             (try? FileManager.default.contentsOfDirectory(
-                atPath: Recipe.repository + "/" + folder)) ?? []
+                atPath: Repository.path(of: folder))) ?? []
         let pages = names.filter { $0.hasSuffix(".md") }.sorted().map { folder + "/" + $0 }
         return (["README.md"] + pages).compactMap { try? Document($0) }
     }()
 
     init(_ path: String) throws {
         self.path = path
-        let text = try String(contentsOfFile: Recipe.repository + "/" + path, encoding: .utf8)
+        let text = try Repository.text(of: path)
         var blocks: [Block] = []
         var (open, begin, isBlank, isFenced) = ([String](), 0, true, false)
         for (offset, line) in text.components(separatedBy: "\n").enumerated() {

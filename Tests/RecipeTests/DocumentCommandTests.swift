@@ -214,13 +214,12 @@ struct DocumentCommandTests {
         for name in ["deploy", "conf"] {
             try FileManager.default.createSymbolicLink(
                 atPath: directory.path(of: name),
-                withDestinationPath: "\(Recipe.repository)/\(name)")
+                withDestinationPath: Repository.path(of: name))
         }
         try directory.write("a program", to: ".build/release/sallyport")
         for command in lines {
             if let other = Self.elsewhere.first(where: { command.text.hasPrefix($0.command) }) {
-                let file = try String(
-                    contentsOfFile: "\(Recipe.repository)/\(other.file)", encoding: .utf8)
+                let file = try Repository.text(of: other.file)
                 #expect(file.contains(other.words), "\(command.place)")
                 continue
             }

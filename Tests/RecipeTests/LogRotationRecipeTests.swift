@@ -67,8 +67,7 @@ struct LogRotationRecipeTests {
     @Test("requests that come while it goes on have their line, each in one of the files")
     func rotation() throws {
         try writeSystemctl()
-        let file = try String(
-            contentsOfFile: Recipe.repository + "/deploy/sallyport.logrotate", encoding: .utf8)
+        let file = try Repository.text(of: "deploy/sallyport.logrotate")
         let configuration = try directory.write(
             try file.moved([
                 "/var/log/sallyport": logs, "/run/systemd/system": directory.path,

@@ -9,9 +9,9 @@ import Testing
 /// `docs/openapi.yaml`, held against a running gateway.
 @Suite("The OpenAPI document", .enabled(if: BuiltProgram.isBuilt))
 struct OpenAPITests {
-    private static let document = Recipe.repository + "/docs/openapi.yaml"
+    private static let document = Repository.path(of: "docs/openapi.yaml")
     /// What scripts/install.sh makes, where the Python package index can be reached.
-    private static let python = Recipe.repository + "/.build/python/bin/python"
+    private static let python = Repository.path(of: ".build/python/bin/python")
     private static let isInstalled =
         (try? ChildProcess.run(python, ["-c", "import schemathesis"]))?.status == .exited(0)
     private static let adminToken = "0123456789abcdef0123456789abcdef"
@@ -79,7 +79,7 @@ struct OpenAPITests {
             Self.python,
             [
                 "-m", "schemathesis.cli", "--config-file",
-                Recipe.repository + "/Tests/RecipeTests/schemathesis.toml", "run", Self.document,
+                Repository.path(of: "Tests/RecipeTests/schemathesis.toml"), "run", Self.document,
                 "--url", try address(listener),
                 "--checks",
                 "not_a_server_error,status_code_conformance,content_type_conformance,"
@@ -194,7 +194,7 @@ struct OpenAPITests {
         let file = try directory.write(text.readable.array, to: "calls.json")
         let outcome = try ChildProcess.run(
             Self.python,
-            [Recipe.repository + "/Tests/RecipeTests/openapi_check.py", Self.document, file],
+            [Repository.path(of: "Tests/RecipeTests/openapi_check.py"), Self.document, file],
             within: .seconds(60))
         #expect(
             outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")

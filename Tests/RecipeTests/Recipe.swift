@@ -3,8 +3,7 @@ import GatewayTesting
 
 /// A page of `docs/recipes`, whose commands and files a test runs as they stand there.
 struct Recipe {
-    static let repository = Repository.path
-    private static let folder = repository + "/docs/recipes/"
+    private static let folder = Repository.path(of: "docs/recipes/")
 
     let page: String
 

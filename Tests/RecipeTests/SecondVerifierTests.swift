@@ -5,7 +5,7 @@ import Testing
 /// `Tests/Assurance/compare.py`, which holds a verifier of its own against `sallyport explain`.
 @Suite("The second verifier", .enabled(if: BuiltProgram.isBuilt))
 struct SecondVerifierTests {
-    private static let script = Recipe.repository + "/Tests/Assurance/compare.py"
+    private static let script = Repository.path(of: "Tests/Assurance/compare.py")
     private static let programs = [
         "--program", BuiltProgram.sallyport, "--lab", BuiltProgram.lab,
     ]
@@ -14,7 +14,7 @@ struct SecondVerifierTests {
         "comes to the gateway's verdict, and finds the same fault first, in each form and mutation",
         .timeLimit(.minutes(30)))
     func agreement() throws {
-        let vectors = Recipe.repository + "/../shared/vectors"
+        let vectors = Repository.shared.appending(path: "vectors").path
         let isPresent = FileManager.default.fileExists(atPath: vectors)
         let outcome = try ChildProcess.run(
             "python3",

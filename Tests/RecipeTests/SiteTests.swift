@@ -5,7 +5,7 @@ import Testing
 /// The website of the pages, which `scripts/site.sh` builds.
 @Suite("The website", .timeLimit(.minutes(30)))
 struct SiteTests {
-    private static let tools = Recipe.repository + "/.build/site/python"
+    private static let tools = Repository.path(of: ".build/site/python")
     /// True if `scripts/install.sh` could reach the Python package index: the list comes last.
     private static let isInstalled = FileManager.default.fileExists(
         atPath: tools + "/requirements.txt")
@@ -18,7 +18,7 @@ struct SiteTests {
 
     /// Builds the pages of `repository` into a directory with that name, and returns what was said.
     private func build(
-        _ repository: String = Recipe.repository, into name: String = "html",
+        _ repository: String = Repository.path, into name: String = "html",
         environment: [String: String] = [:]
     ) throws -> ChildProcess.Outcome {
         try ChildProcess.run(
@@ -38,7 +38,7 @@ struct SiteTests {
         let outcome = try build()
         try #require(outcome.status == .exited(0), "\(outcome.standardError)")
         let site = directory.path(of: "html")
-        let sources = Self.files(below: Recipe.repository + "/docs", ".md")
+        let sources = Self.files(below: Repository.path(of: "docs"), ".md")
         #expect(sources.count > 90)
         for source in sources {
             let name = source.dropLast("README.md".count)
@@ -82,7 +82,7 @@ struct SiteTests {
                 Sources/AppAttest/Documentation.docc | tar -C "$2" -xf -
             """
         let copied = try ChildProcess.run(
-            "bash", ["-euo", "pipefail", "-c", script, "bash", Recipe.repository, copy])
+            "bash", ["-euo", "pipefail", "-c", script, "bash", Repository.path, copy])
         try #require(copied.status == .exited(0), "\(copied.standardError)")
         let whole = try build(copy)
         try #require(whole.status == .exited(0), "\(whole.standardError)")
@@ -115,7 +115,7 @@ struct SiteTests {
     func lists() throws {
         let outcome = try ChildProcess.run(
             Self.tools + "/bin/python",
-            ["-B", "-m", "doctest", Recipe.repository + "/scripts/site/pages.py"])
+            ["-B", "-m", "doctest", Repository.path(of: "scripts/site/pages.py")])
         #expect(outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
     }
 
@@ -144,7 +144,7 @@ struct SiteTests {
             "Sources/Gateway/Admin/StatusPage.swift", "Sources/Gateway/Admin/Page/status.js",
             "docs/operations/install.md", "docs/operations/status.md", "scripts/package-test.sh",
         ] {
-            let text = try String(contentsOfFile: Recipe.repository + "/" + path, encoding: .utf8)
+            let text = try Repository.text(of: path)
             #expect(text.contains("/usr/share/doc/sallyport/html"), "\(path)")
         }
     }

@@ -5,7 +5,7 @@ import Testing
 /// What a release is made of, how it is linked, and who made it: the scripts of `make dist`.
 @Suite("The supply chain", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct SupplyChainTests {
-    private static func script(_ name: String) -> String { Recipe.repository + "/scripts/" + name }
+    private static func script(_ name: String) -> String { Repository.path(of: "scripts/\(name)") }
 
     /// The lines of `scripts/hardening.sh` that say what is missing.
     private static func missing(in program: String) throws -> [Substring] {
@@ -36,7 +36,7 @@ struct SupplyChainTests {
 
     // MARK: the SBOM
 
-    private static let python = Recipe.repository + "/.build/python/bin/python"
+    private static let python = Repository.path(of: ".build/python/bin/python")
     private static let hasValidator =
         (try? ChildProcess.run(python, ["-c", "import cyclonedx"]))?.status == .exited(0)
 
@@ -86,8 +86,7 @@ struct SupplyChainTests {
 
         /// The command of `SECURITY.md`.
         func isVerified() throws -> Bool {
-            let page = try String(
-                contentsOfFile: Recipe.repository + "/SECURITY.md", encoding: .utf8)
+            let page = try Repository.text(of: "SECURITY.md")
             let line = try #require(page.split(separator: "\n").first { $0.contains("-verify") })
             let command = line.replacing("deploy/release-key.pem", with: publicKey)
             return try ChildProcess.run(
@@ -115,7 +114,7 @@ struct SupplyChainTests {
         let again = try release.run("release-key.sh", [release.key])
         #expect(again.status == .exited(2))
         #expect(again.standardError.contains("exists"))
-        let inside = try release.run("release-key.sh", [Recipe.repository + "/key.pem"])
+        let inside = try release.run("release-key.sh", [Repository.path(of: "key.pem")])
         #expect(inside.status == .exited(2))
         #expect(inside.standardError.contains("outside of the repository"))
     }

@@ -44,7 +44,7 @@ struct TestRunTests {
             [.posixPermissions: 0o700], ofItemAtPath: directory.path(of: "swift"))
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let outcome = try ChildProcess.run(
-            Recipe.repository + "/scripts/run-tests.sh", ["--skip-build"],
+            Repository.path(of: "scripts/run-tests.sh"), ["--skip-build"],
             environment: ["PATH": "\(directory.path):\(path)"])
         let text = try String(contentsOfFile: calls, encoding: .utf8)
         return (outcome, text.split(separator: "\n"))

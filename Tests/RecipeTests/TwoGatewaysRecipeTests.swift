@@ -23,7 +23,7 @@ struct TwoGatewaysRecipeTests {
     private func run(_ more: [String]) throws -> ChildProcess {
         try ChildProcess(
             "bash",
-            [Recipe.repository + "/deploy/two-gateways/run.sh", "--programs", BuiltProgram.folder]
+            [Repository.path(of: "deploy/two-gateways/run.sh"), "--programs", BuiltProgram.folder]
                 + more)
     }
 

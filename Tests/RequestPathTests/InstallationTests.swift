@@ -5,8 +5,6 @@ import Testing
 /// What a package installs beside the program. `make package-test` installs it.
 @Suite("What is installed", .enabled(if: BuiltProgram.isBuilt))
 struct InstallationTests {
-    static let repository = Repository.path
-
     /// What `scripts/tree.sh` lays out for the program under test.
     private let tree: ScratchDirectory
 
@@ -17,11 +15,8 @@ struct InstallationTests {
         try #require(made.status == .exited(0), "\(made.standardError)")
     }
 
-    private static func script(_ name: String) -> String { "\(repository)/scripts/\(name).sh" }
-
-    /// A file of this repository.
-    private static func file(_ path: String) throws -> String {
-        try String(contentsOfFile: "\(repository)/\(path)", encoding: .utf8)
+    private static func script(_ name: String) -> String {
+        Repository.path(of: "scripts/\(name).sh")
     }
 
     private func text(_ path: String) throws -> String {
@@ -97,8 +92,8 @@ struct InstallationTests {
     @Test("every option that a command takes stands in its help")
     func options() throws {
         let declared = try FileManager.default
-            .contentsOfDirectory(atPath: "\(Self.repository)/Sources/sallyport")
-            .map { try Self.file("Sources/sallyport/\($0)") }
+            .contentsOfDirectory(atPath: Repository.path(of: "Sources/sallyport"))
+            .map { try Repository.text(of: "Sources/sallyport/\($0)") }
             .flatMap { $0.matches(of: /"(--[a-z][a-z-]+)"/).map { String($0.output.1) } }
         let helps = try Self.helps().map(\.help).joined()
         #expect(declared.count > 20)
@@ -135,7 +130,7 @@ struct InstallationTests {
             !$0.contains(": registry: ") && !$0.hasPrefix("  ")
         }
         #expect(warnings.isEmpty)
-        let page = try Self.file("docs/operations/quick-start.md")
+        let page = try Repository.text(of: "docs/operations/quick-start.md")
         let shown = page.split(separator: "## 2. Configure")[1].split(separator: "\n")
             .drop { !$0.hasPrefix("    ") }.prefix { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
         let installed = try text("etc/sallyport/sallyport.yaml").split(separator: "\n")
@@ -148,7 +143,7 @@ struct InstallationTests {
         .enabled(if: Systemd.isInstalled, "there is no systemd-analyze"))
     func units() throws {
         for unit in ["service", "socket"] {
-            let file = try Self.file("deploy/sallyport.\(unit)")
+            let file = try Repository.text(of: "deploy/sallyport.\(unit)")
             try tree.write(
                 file.replacing("/usr/local/bin/sallyport", with: BuiltProgram.sallyport),
                 to: "sallyport.\(unit)")
@@ -168,7 +163,7 @@ struct InstallationTests {
 
     @Test("the version is the newest one of CHANGELOG.md")
     func version() throws {
-        let changelog = try Self.file("CHANGELOG.md")
+        let changelog = try Repository.text(of: "CHANGELOG.md")
         let newest = try #require(changelog.firstMatch(of: #/(?m)^## \[([0-9.]+)\]/#)).output.1
         #expect(try BuiltProgram.run(["version"]).standardOutput == "sallyport \(newest)\n")
     }

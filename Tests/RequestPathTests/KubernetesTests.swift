@@ -5,10 +5,9 @@ import Testing
 /// The manifests of `deploy/kubernetes`, as its own check sees them: no cluster is needed.
 @Suite("deploy/kubernetes", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct KubernetesTests {
-    private static let repository = Repository.folder
-    private static let manifests = repository.appending(path: "deploy/kubernetes")
+    private static let manifests = Repository.folder.appending(path: "deploy/kubernetes")
     /// What scripts/install.sh makes, where the Python package index can be reached.
-    private static let python = repository.appending(path: ".build/python/bin/python").path
+    private static let python = Repository.path(of: ".build/python/bin/python")
     private static let overlays = ["single-sqlite", "several"]
 
     private static func check(

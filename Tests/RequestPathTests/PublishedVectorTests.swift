@@ -7,8 +7,7 @@ import Testing
 /// `docs/client/vectors.json`: what other implementations test themselves with.
 @Suite("The test vectors", .enabled(if: BuiltProgram.isBuilt))
 struct PublishedVectorTests {
-    private static let repository = Repository.folder
-    private static let committed = repository.appending(path: "docs/client/vectors.json")
+    private static let committed = Repository.folder.appending(path: "docs/client/vectors.json")
 
     private static func read() throws -> JSONValue {
         try JSONValue.parse(try String(contentsOf: committed, encoding: .utf8))
@@ -81,9 +80,7 @@ struct PublishedVectorTests {
 
     @Test("docs/client/assertion.md shows the first of them, byte by byte")
     func page() throws {
-        let page = try String(
-            contentsOf: Self.repository.appending(path: "docs/client/assertion.md"),
-            encoding: .utf8)
+        let page = try Repository.text(of: "docs/client/assertion.md")
         let vector = try #require(try Self.read()["vectors"]?.arrayValue?.first)
         let shown = page.matches(of: #/(?m)^    ([0-9a-f]{2}(?: [0-9a-f]{2})*)(?:   +.*)?$/#)
             .map { String($0.output.1).replacing(" ", with: "") }.joined()

@@ -53,9 +53,7 @@ struct SecuredPostgresTests {
 
     /// The tables are the owner's; the gateway's role gets what the documents say.
     private func makeTables() throws {
-        let page = try String(
-            contentsOfFile: Repository.path(of: "docs/operations/stores.md"),
-            encoding: .utf8)
+        let page = try Repository.text(of: "docs/operations/stores.md")
         try server.query("CREATE DATABASE sallyport")
         try server.query("CREATE ROLE gateway LOGIN PASSWORD 'initial-secret'")
         var owner = site.configuration

@@ -6,11 +6,10 @@ import Testing
 /// The filter of system calls in `deploy/sallyport.service`, as `unit_filter.py` loads it.
 @Suite("The unit's filter", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct UnitFilterTests {
-    private static let repository = Repository.path
     /// Debian's Python, which has `seccomp`.
     private static let filter = [
-        "/usr/bin/python3", "-B", repository + "/Tests/Assurance/unit_filter.py",
-        repository + "/deploy/sallyport.service",
+        "/usr/bin/python3", "-B", Repository.path(of: "Tests/Assurance/unit_filter.py"),
+        Repository.path(of: "deploy/sallyport.service"),
     ]
 
     @Test("lets a gateway verify, reload, hand over to the next program and stop")

@@ -32,8 +32,7 @@ public final class RedisSecurity: Sendable {
         directory = try ScratchDirectory()
         authority = try TestCertificate.authority(in: directory)
         stranger = try TestCertificate.authority(in: directory, "stranger")
-        let page = try String(
-            contentsOfFile: Repository.path(of: "docs/operations/stores.md"), encoding: .utf8)
+        let page = try Repository.text(of: "docs/operations/stores.md")
         rights = try Self.rights(in: page, after: "ACL SETUSER sallyport on >PASSWORD resetkeys")
         sentinelRights = try Self.rights(
             in: page, after: "ACL SETUSER sallyport on >PASSWORD resetchannels")
