@@ -19,12 +19,14 @@ struct CallgrindDump {
         /// How often the callee was called whose instructions the next line tells.
         var callCount: Int?
         var isComplete = false
-        for line in text.split(separator: "\n") {
+        // By bytes, because dumps are long, and where a character ends takes long to find.
+        for line in text.utf8.split(separator: Self.lineFeed).map(Substring.init) {
             switch line.utf8.first {
             // A digit, or a sign where a number is left out.
             case .some(0x30...0x39), 0x2B, 0x2D, 0x2A:
-                let words = line.split(separator: " ", maxSplits: 1)
-                guard words.count == 2, let count = Int(words[1]) else { return nil }
+                guard let count = Self.parts(of: line).flatMap({ Int($0.rest) }) else {
+                    return nil
+                }
                 if let times = callCount {
                     calls[callee, default: (0, 0)].count += times
                     calls[callee, default: (0, 0)].instructions += count
@@ -33,7 +35,7 @@ struct CallgrindDump {
                     byObject[object, default: 0] += count
                 }
             default:
-                guard let sign = line.firstIndex(of: "=") else {
+                guard let sign = line.utf8.firstIndex(of: UInt8(ascii: "=")) else {
                     if line.hasPrefix("totals: "), let total = Int(line.dropFirst(8)) {
                         // The last thing to be written.
                         instructions = total
@@ -41,13 +43,13 @@ struct CallgrindDump {
                     }
                     continue
                 }
-                let value = line[line.index(after: sign)...]
+                let value = line[line.utf8.index(after: sign)...]
                 switch line[..<sign] {
                 case "ob": object = objects.name(value)
                 case "cob": _ = objects.name(value)
                 case "fn": _ = functions.name(value)
                 case "cfn": callee = functions.name(value)
-                case "calls": callCount = Int(value.prefix { $0 != " " })
+                case "calls": callCount = Self.parts(of: value).flatMap { Int($0.word) }
                 default: break
                 }
             }
@@ -55,15 +57,24 @@ struct CallgrindDump {
         guard isComplete else { return nil }
     }
 
+    private static let lineFeed = UInt8(ascii: "\n")
+
+    /// What stands before and behind the first space; nil if there is none.
+    private static func parts(of line: Substring) -> (word: Substring, rest: Substring)? {
+        guard let space = line.utf8.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        return (line[..<space], line[line.utf8.index(after: space)...])
+    }
+
     /// `(3) name` gives a name a number, and `(3)` stands for it from then on.
     private struct Names {
         private var known: [Substring: Substring] = [:]
 
         mutating func name(_ value: Substring) -> Substring {
-            let words = value.split(separator: " ", maxSplits: 1)
-            guard let number = words.first else { return value }
-            if words.count > 1 { known[number] = words[1] }
-            return known[number] ?? value
+            guard let (number, name) = CallgrindDump.parts(of: value) else {
+                return known[value] ?? value
+            }
+            known[number] = name
+            return name
         }
     }
 
@@ -72,8 +83,8 @@ struct CallgrindDump {
         byObject.filter { $0.key.hasSuffix("/" + program) }.values.reduce(0, +)
     }
 
-    /// Calls of functions whose name has this prefix.
-    func callCount(_ prefix: String) -> Int { called(prefix).map(\.count).reduce(0, +) }
+    /// Calls of Swift's allocator, by whichever of our functions.
+    var allocations: Int { called("swift_slowAlloc").map(\.count).reduce(0, +) }
 
     /// Calls of the function of this name, without what is nested in it.
     func callCount(named name: String) -> Int { calls[name[...]]?.count ?? 0 }

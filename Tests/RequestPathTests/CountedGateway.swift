@@ -49,8 +49,17 @@ final class CountedGateway {
     static func least(
         of tryCount: Int = triesMax, above budget: Int, _ count: () throws -> Int
     ) rethrows -> Int {
-        var least = Int.max
-        for _ in 0..<tryCount where least > budget { least = min(least, try count()) }
+        try least(of: tryCount, above: [budget]) { [try count()] }[0]
+    }
+
+    /// The same for several counts of a try, each with a budget.
+    static func least(
+        of tryCount: Int = triesMax, above budgets: [Int], _ counts: () throws -> [Int]
+    ) rethrows -> [Int] {
+        var least = budgets.map { _ in Int.max }
+        for _ in 0..<tryCount where zip(least, budgets).contains(where: { $0 > $1 }) {
+            least = zip(least, try counts()).map { min($0, $1) }
+        }
         return least
     }
 

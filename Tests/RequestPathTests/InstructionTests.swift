@@ -9,7 +9,8 @@ import Testing
 #endif
 
 /// Instructions of a request on a warm connection, stage by stage, in a debug build: what is copied
-/// once more, or looked for where it was known, shows whatever else the machine does.
+/// once more, or looked for where it was known, shows whatever else the machine does. The same runs
+/// count its allocations.
 ///
 /// `Benchmarks/instructions.sh` counts those of a release.
 @Suite(
@@ -89,7 +90,9 @@ struct InstructionTests {
         let requests = try CountedRequests { $0.configuration.speakHTTP2() }
         // What is made by the first request of a connection.
         _ = try requests.costOverHTTP2()
-        try Self.expect(Self.http2, .plain) { try requests.costOverHTTP2() }
+        try Self.expect(
+            [("over HTTP/2", Self.http2)], .plain, allocations: AllocationTests.http2Max
+        ) { try requests.costOverHTTP2() }
     }
 
     @Test("are no more than they were with counters in Redis")
@@ -97,7 +100,9 @@ struct InstructionTests {
         let server = try RedisServer()
         let requests = try CountedRequests(counters: server.counters)
         _ = try requests.cost(.assertion)
-        try Self.expect(Self.redis, .assertion) { try requests.cost(.assertion) }
+        try Self.expect(
+            [("with Redis", Self.redis)], .assertion, allocations: AllocationTests.redisMax
+        ) { try requests.cost(.assertion) }
     }
 
     @Test("are for an Android phone's no more than for an Apple device's")
@@ -120,33 +125,36 @@ struct InstructionTests {
         }
     }
 
-    private static func expect(
-        _ stage: Stage, _ proof: CountedRequests.Proof, _ cost: () throws -> CallgrindDump
-    ) throws {
-        let budget = stage.budget(proof)
-        let least = try CountedGateway.least(above: budget) { stage.instructions(of: try cost()) }
-        print("instructions: \(proof): \(least)")
-        #expect(least <= budget)
+    @Test("are no more than they were, at any stage")
+    func budget() throws {
+        let requests = try CountedRequests()
+        for proof in CountedRequests.Proof.allCases {
+            // What is made by a key's or a token's first request.
+            _ = try requests.cost(proof)
+            try Self.expect(
+                Array(Self.stages), proof,
+                allocations: try #require(AllocationTests.budgets[proof])
+            ) { try requests.cost(proof) }
+        }
     }
 
-    @Test("are no more than they were, at any stage", arguments: CountedRequests.Proof.allCases)
-    func budget(_ proof: CountedRequests.Proof) throws {
-        let requests = try CountedRequests()
-        // What is made by a key's or a token's first request.
-        _ = try requests.cost(proof)
-        var least = Self.stages.map { _ in Int.max }
-        let budgets = Self.stages.map { $0.value.budget(proof) }
-        for _ in 0..<CountedGateway.triesMax where zip(least, budgets).contains(where: { $0 > $1 })
-        {
-            let dump = try requests.cost(proof)
-            least = zip(least, Self.stages).map { min($0, $1.value.instructions(of: dump)) }
+    private static func expect(
+        _ stages: [(key: String, value: Stage)], _ proof: CountedRequests.Proof,
+        allocations: Int, _ cost: () throws -> CallgrindDump
+    ) throws {
+        let budgets = stages.map { $0.value.budget(proof) } + [allocations]
+        let least = try CountedGateway.least(above: budgets) {
+            let dump = try cost()
+            return stages.map { $0.value.instructions(of: dump) } + [dump.allocations]
         }
-        for (index, stage) in Self.stages.enumerated() {
+        for (index, stage) in stages.enumerated() {
             print("instructions: \(proof), \(stage.key): \(least[index])")
             #expect(least[index] <= budgets[index], "\(stage.key)")
             // A function of another name would take nothing for ever.
             let isThere = stage.value.measured[proof] != 0
             #expect((least[index] > 0) == isThere, "\(stage.key)")
         }
+        print("allocations: \(proof): \(least[stages.count])")
+        #expect(least[stages.count] <= allocations, "allocations: \(proof)")
     }
 }
