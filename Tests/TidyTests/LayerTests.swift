@@ -163,7 +163,7 @@ struct LayerTests {
         #expect(plain == 2, "\(Self.path): a target of the program lacks strict memory safety")
         let findings = SourceTree.swiftFiles.flatMap { file -> [Finding] in
             guard let target = file.target, let tier = manifest.tier(of: String(target)),
-                tier > Self.fenceTier
+                tier > Self.fenceTier, file.mentions(["unsafe"])
             else { return [] }
             return file.code.lines.enumerated().filter { $0.element.contains(/\bunsafe\b/) }.map {
                 file.finding(

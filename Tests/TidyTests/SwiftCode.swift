@@ -47,8 +47,8 @@ private struct LiteralScanner {
 
     private func starts(with text: StaticString) -> Bool {
         let count = text.utf8CodeUnitCount
-        guard index + count <= bytes.count else { return false }
-        return (0..<count).allSatisfy { bytes[index + $0] == text.utf8Start[$0] }
+        guard index + count <= bytes.count, bytes[index] == text.utf8Start[0] else { return false }
+        return (1..<count).allSatisfy { bytes[index + $0] == text.utf8Start[$0] }
     }
 
     /// How many `#` open the literal that begins here; nil where none begins.
