@@ -82,6 +82,21 @@ struct LoadRateTests {
         #expect(firstSent == 2 * 33)
     }
 
+    @Test("fails if a connection has to send more than it has signed ahead")
+    func signedTooFew() throws {
+        let challenge = UpstreamAnswer.response(body: String(repeating: "A", count: 64))
+        // The first connection is never answered, and the other has signed 33 of 40 requests.
+        upstream.answer { request in
+            guard request.target == "/" else { return challenge }
+            return request.connection == 0 ? UpstreamAnswer([]) : .response()
+        }
+        let outcome = try load(
+            "--seconds", "1", "--rate", "40", "--connections", "2", "--devices", "4",
+            "--seed", "few", "--app", "ABCDE12345.com.example.app", "--wait", "600")
+        #expect(outcome.status == .exited(1))
+        #expect(outcome.standardError.contains("has sent every request that was signed ahead"))
+    }
+
     @Test("counts a request's wait for a free connection as latency")
     func waiting() throws {
         // One connection, and 20 ms for each answer: of 1,000 a second most are never sent.
