@@ -22,11 +22,11 @@ import Postgres
 /// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
 /// has `platform`, null for Apple's, and `security_level`.
-package struct PostgresSchema {
+struct PostgresSchema {
     /// The schema's name in lower case. It needs no quotes, but gets them.
     let name: String
 
-    package static let version: Int64 = 11
+    static let version: Int64 = 11
     /// The first version with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// The number of changes kept for gateways to read. A gateway that falls further behind forgets

@@ -27,7 +27,7 @@ package import SQLite
 package enum RegistrySchema {
     /// The number "SlyP", which tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
-    package static var version: Int64 { Int64(migrations.count) }
+    static var version: Int64 { Int64(migrations.count) }
 
     /// The migrations: step n leads from version n to version n + 1.
     private static let migrations = [

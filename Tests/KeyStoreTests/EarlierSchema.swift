@@ -1,6 +1,10 @@
 /// Statements that undo the newest migrations, so that tests have the tables of an earlier version.
 /// None ends in a semicolon.
 enum EarlierSchema {
+    /// The version that both stores bring their tables to, written down apart from their own, so
+    /// that a migration that is lost or counted wrong is found.
+    static let currentVersion: Int64 = 11
+
     /// Everything of SQLite after version 10.
     static let sqliteAfter10 = """
         DROP INDEX challenges_spent_at; ALTER TABLE challenges DROP COLUMN spent_at

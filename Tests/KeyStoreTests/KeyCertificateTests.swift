@@ -120,7 +120,7 @@ final class KeyCertificateTests {
         defer { migrated.close() }
         let after = record("aa")
         #expect(try migrated.enrol(after, challenge: generator.bytes16()) == .enrolled)
-        #expect(try connection.integer("PRAGMA user_version") == RegistrySchema.version)
+        #expect(try connection.integer("PRAGMA user_version") == EarlierSchema.currentVersion)
         // A gateway of the version before writes rows without certificates.
         try connection.execute("UPDATE keys SET counter = counter + 1")
         let administration = try SQLiteAdministration(path: directory.registryPath)
@@ -145,7 +145,7 @@ final class KeyCertificateTests {
         #expect(try migrated.enrol(after, challenge: generator.bytes16()) == .enrolled)
         #expect(
             try fixture.query("SELECT version FROM sallyport.registry")
-                == "\(PostgresSchema.version)")
+                == "\(EarlierSchema.currentVersion)")
         let administration = try fixture.administration()
         #expect(try administration.find(before.keyID)?.certificates == [])
         #expect(try administration.find(after.keyID)?.certificates == ["aa"])
