@@ -104,10 +104,7 @@ enum AndroidVectors {
     static var arePresent: Bool { !all.isEmpty }
 
     static func certificateFile(_ name: String) throws -> [UInt8] {
-        try [UInt8](
-            Data(
-                contentsOf: Repository.shared.appending(path: "certs/android").appending(path: name)
-            ))
+        try [UInt8](Data(contentsOf: Repository.shared.appending(path: "certs/android/\(name)")))
     }
 
     static func revocationList(_ name: String) throws -> RevocationList {

@@ -5,19 +5,18 @@ import Testing
 
 /// What real devices and Apple made, kept beside the checkout and not in it.
 enum SharedFiles {
-    static let folder = Repository.shared
-
     static let arePresent = FileManager.default.fileExists(
-        atPath: folder.appendingPathComponent("vectors").path)
+        atPath: Repository.shared.appendingPathComponent("vectors").path)
 
     static func certificate(_ name: String) throws -> Certificate {
-        let text = try Data(contentsOf: folder.appendingPathComponent("certs/\(name).pem"))
+        let text = try Data(
+            contentsOf: Repository.shared.appendingPathComponent("certs/\(name).pem"))
         return try #require(try Certificate.parsePEM([UInt8](text)).first)
     }
 
     /// The recorded objects whose file names begin with `prefix`.
     static func vectors(_ prefix: String) throws -> [Vector] {
-        let folder = folder.appendingPathComponent("vectors")
+        let folder = Repository.shared.appendingPathComponent("vectors")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             .filter { $0.hasPrefix(prefix) && $0.hasSuffix(".json") }.sorted()
         return try names.map { name in

@@ -16,7 +16,7 @@ struct WycheproofTests {
     }
 
     private func groups(_ name: String) throws -> [JSONValue] {
-        let url = SharedFiles.folder.appendingPathComponent("vectors/wycheproof/\(name).json")
+        let url = Repository.shared.appendingPathComponent("vectors/wycheproof/\(name).json")
         let bytes = [UInt8](try Data(contentsOf: url))
         let file = try JSONValue.parse(bytes.span, byteCountMax: 1 << 24)
         return file["testGroups"]?.arrayValue ?? []
