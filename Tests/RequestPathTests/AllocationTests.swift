@@ -13,10 +13,6 @@ struct AllocationTests {
     ]
     /// What the signals of a key's use add to a verified request of a known user and address.
     private static let keyUseMax = 1
-    /// Streams of HTTP/2 have objects of their own.
-    static let http2Max = 10
-    /// What a command to Redis needs.
-    static let redisMax = 10
 
     private static func least(
         above budget: Int, _ cost: () throws -> CallgrindDump

@@ -5,6 +5,10 @@ import Testing
 /// The load generator of the benchmarks.
 @Suite("Load at a fixed rate", .enabled(if: BuiltProgram.isBuilt))
 struct LoadRateTests {
+    /// What a gateway would give out, for all that the load generator can tell.
+    private static let challenge = UpstreamAnswer.response(
+        body: String(repeating: "A", count: 64))
+
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
@@ -45,7 +49,7 @@ struct LoadRateTests {
 
     @Test("signs before it sends, so that nothing of a signature counts as latency")
     func signedAhead() throws {
-        upstream.answer { _ in .response(body: String(repeating: "A", count: 64)) }
+        upstream.answer { _ in Self.challenge }
         let outcome = try load(
             "--seconds", "1", "--rate", "40", "--connections", "2", "--devices", "4",
             "--seed", "ahead", "--app", "ABCDE12345.com.example.app")
@@ -60,16 +64,15 @@ struct LoadRateTests {
 
     @Test("signs ahead on each connection, though one that has done so is lost meanwhile")
     func signedAheadAndLost() throws {
-        let challenge = UpstreamAnswer.response(body: String(repeating: "A", count: 64))
         upstream.answer { [upstream] request in
             guard request.target != "/" else { return .response() }
             // The other connection is far behind when the first is lost.
             guard request.connection == 0 else {
                 _ = poll(nil, 0, 20)
-                return challenge
+                return Self.challenge
             }
             let count = upstream.requests.count { $0.connection == 0 }
-            return count == 33 ? UpstreamAnswer(challenge.steps, then: .close) : challenge
+            return count == 33 ? UpstreamAnswer(Self.challenge.steps, then: .close) : Self.challenge
         }
         let outcome = try load(
             "--seconds", "1", "--rate", "40", "--connections", "2", "--devices", "4",
@@ -84,10 +87,9 @@ struct LoadRateTests {
 
     @Test("fails if a connection has to send more than it has signed ahead")
     func signedTooFew() throws {
-        let challenge = UpstreamAnswer.response(body: String(repeating: "A", count: 64))
         // The first connection is never answered, and the other has signed 33 of 40 requests.
         upstream.answer { request in
-            guard request.target == "/" else { return challenge }
+            guard request.target == "/" else { return Self.challenge }
             return request.connection == 0 ? UpstreamAnswer([]) : .response()
         }
         let outcome = try load(
