@@ -44,8 +44,8 @@ public enum Base64 {
         return isValid ? decoded : nil
     }
 
-    /// Decodes into `storage`, whose memory is reused if it suffices. False, and then its content
-    /// is useless, if `text` is not strict base64 of at most `byteCountMax` bytes.
+    /// Decodes into `storage`, whose memory is reused if it suffices. False, and then `storage` is
+    /// empty, if `text` is not strict base64 of at most `byteCountMax` bytes.
     public static func decode(
         _ text: Span<UInt8>, atMost byteCountMax: Int, into storage: inout [UInt8]
     ) -> Bool {
@@ -57,6 +57,7 @@ public enum Base64 {
         storage.append(addingCapacity: byteCount) { output in
             isValid = decode(text, digitCount: digitCount, into: &output)
         }
+        if !isValid { storage.removeAll(keepingCapacity: true) }
         return isValid
     }
 

@@ -74,7 +74,10 @@ struct Base64Tests {
         let isReadAgain = Base64.decode(short.span, atMost: 99, into: &storage)
         #expect(isReadAgain && storage == [0, 1, 2] && storage.capacity == capacity)
         let isRefused = !Base64.decode(Array("AA=A".utf8).span, atMost: 99, into: &storage)
-        #expect(isRefused)
+        #expect(isRefused && storage.isEmpty)
+        let late = Array("AAECAAECAA=A".utf8)
+        let isRefusedLate = !Base64.decode(late.span, atMost: 99, into: &storage)
+        #expect(isRefusedLate && storage.isEmpty)
     }
 
     @Test("reads and writes without memory of its own")

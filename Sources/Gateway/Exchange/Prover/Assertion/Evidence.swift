@@ -63,7 +63,9 @@ extension AssertionProver {
         }
     }
 
+    /// The assertion, which is decoded the first time.
     private func decodedAssertion() throws(Refusal) -> [UInt8] {
+        if !state.evidenceStorage.assertion.isEmpty { return state.evidenceStorage.assertion }
         let isThere = try decodeField(
             site.fieldNames.assertion, byteCountMax: Limits.assertionByteCountMax,
             into: &state.evidenceStorage.assertion, refusing: (.assertionRepeated, .assertionBase64)
