@@ -9,13 +9,17 @@ import Settings
 /// kind of proof has a folder below `Prover`.
 extension Prover {
     /// Looks for the proof that the head announces.
-    func readAnnouncement() { state.proof = announcedProof() }
+    func readAnnouncement() { state.take(announcedProof()) }
 
     /// Notes how far an assertion has come.
-    func take(_ step: AssertionProof) { state.proof = .assertion(step) }
+    func take(_ step: AssertionProof) { state.take(.assertion(step)) }
 
     /// The request is not accepted on the word of its proof.
-    func reject() { state.proof.reject() }
+    func reject() {
+        if case .assertion(let proof) = state.proof, let claim = proof.claim {
+            take(.rejected(claim.keyID))
+        }
+    }
 
     /// The proof that the head announces, if the route accepts its kind.
     private func announcedProof() -> Proof {

@@ -32,11 +32,4 @@ enum Proof {
     var sessionToken: SessionToken? {
         if case .sessionToken(let proof) = self { proof.opened?.token } else { nil }
     }
-
-    /// Notes that the route did not accept the proof, though it may let the request pass.
-    mutating func reject() {
-        if case .assertion(let proof) = self, let claim = proof.claim {
-            self = .assertion(.rejected(claim.keyID, wasAccepted: proof.isAccepted))
-        }
-    }
 }

@@ -29,19 +29,19 @@ struct ProofFacts {
     /// The counter of an authentic assertion.
     var counter: UInt32?
 
-    init() {}
-
-    init(_ proof: Proof) {
+    /// Replaces them by those of `proof`.
+    mutating func read(_ proof: Proof) {
+        self = ProofFacts()
         kind = proof.kind
         switch proof {
         case .none, .foreign: break
-        case .assertion(let assertion):
-            keyID = assertion.keyID
-            guard let claim = assertion.claim else { return }
+        case .assertion(.verified(let claim)):
+            keyID = claim.keyID
             isAuthentic = true
             counter = claim.counter
             bundleVersion = claim.request.facts.bundleVersion
             validationCategory = claim.request.facts.validationCategory
+        case .assertion(let assertion): keyID = assertion.keyID
         case .sessionToken(let proof):
             guard let opened = proof.opened else { return }
             isAuthentic = true

@@ -18,13 +18,19 @@ struct Prover: ExchangePart {
 
     /// The proof and its key.
     final class State {
-        var proof: Proof = Proof.none { didSet { proofFacts = ProofFacts(proof) } }
-        var proofFacts: ProofFacts = ProofFacts()
+        private(set) var proof: Proof = Proof.none
+        private(set) var proofFacts: ProofFacts = ProofFacts()
         var known: KnownKey = KnownKey()
+
+        /// Notes the next step of the proof, and the facts that it tells.
+        func take(_ next: Proof) {
+            proofFacts.read(next)
+            proof = next
+        }
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {
-            if proofFacts.kind != nil { proof = .none }
+            if proofFacts.kind != nil { take(.none) }
             // A comparison with nil would copy the record.
             if case .some = known.key { known = KnownKey() }
         }

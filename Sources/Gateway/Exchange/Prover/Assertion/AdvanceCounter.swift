@@ -55,7 +55,7 @@ extension AssertionProver {
     private func take(_ verdict: CounterVerdict) throws(Refusal) -> Step {
         state.isJudgedByStore = true
         try check(verdict)
-        prover.take(.accepted(try assertionClaim()))
+        state.isAccepted = true
         judge.met(.counter)
         return .next
     }
@@ -95,7 +95,7 @@ extension AssertionProver {
             try prover.satisfyJudgement { () throws(Refusal) in
                 try check(outcome)
                 let claim = try assertionClaim()
-                prover.take(.accepted(claim))
+                state.isAccepted = true
                 if claim.challenge == nil, let counter = claim.counter {
                     // A cached record has an older floor.
                     services.hub.floors.note(

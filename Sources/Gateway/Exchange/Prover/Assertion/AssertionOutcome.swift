@@ -15,7 +15,7 @@ extension AssertionProver {
     /// Nil if the request brought no assertion that could be read.
     func assertionOutcome(after refusal: Refusal) -> AssertionOutcome? {
         guard case .assertion(let proof) = prover.proof, proof.keyID != nil else { return nil }
-        if proof.isAccepted { return .spent }
+        if state.isAccepted { return .spent }
         switch refusal.reason {
         case .assertionReplayed where refusal.cause == nil: return .spent
         case .assertionReplayed where !state.isJudgedByStore: return .unknown

@@ -10,33 +10,23 @@ enum AssertionProof {
     case read(Evidence)
     /// The signature is valid.
     case verified(AssertionClaim)
-    /// A store has accepted the counter, so no request can use the assertion again.
-    case accepted(AssertionClaim)
     /// The route did not accept the proof, but lets the request pass.
-    case rejected(KeyID, wasAccepted: Bool)
+    case rejected(KeyID)
 
     var keyID: KeyID? {
         switch self {
         case .announced: nil
         case .read(let evidence): evidence.keyID
-        case .verified(let claim), .accepted(let claim): claim.keyID
-        case .rejected(let keyID, _): keyID
+        case .verified(let claim): claim.keyID
+        case .rejected(let keyID): keyID
         }
     }
 
     /// The facts that the signature proves; nil before it was checked and after a rejection.
     var claim: AssertionClaim? {
         switch self {
-        case .verified(let claim), .accepted(let claim): claim
+        case .verified(let claim): claim
         case .announced, .read, .rejected: nil
-        }
-    }
-
-    var isAccepted: Bool {
-        switch self {
-        case .accepted: true
-        case .rejected(_, let wasAccepted): wasAccepted
-        case .announced, .read, .verified: false
         }
     }
 }

@@ -15,11 +15,14 @@ struct AssertionProver: ExchangePart {
         /// True if the counter store has judged the assertion. It looks for a spent challenge
         /// first, so any other refusal of it means that the assertion was not accepted before.
         var isJudgedByStore = false
+        /// True if a store has accepted the counter: no request can use the assertion again.
+        var isAccepted = false
 
         /// Forgets the last request. Storage of up to `keptByteCountMax` bytes stays.
         func reset(keepingAtMost keptByteCountMax: Int) {
             evidenceStorage.forget(keepingAtMost: keptByteCountMax)
             isJudgedByStore = false
+            isAccepted = false
         }
     }
 }

@@ -38,7 +38,7 @@ extension Prover {
             throw Refusal(.tokenInvalid, .tokenFailed(error))
         }
         // The token is kept even if it is refused now, so that the log names its developer.
-        state.proof = .developerToken(.opened(opened))
+        state.take(.developerToken(.opened(opened)))
         let revoked = site.settings.developerTokens.revoked
         guard !revoked.contains(opened.name), !revoked.contains(opened.id) else {
             throw Refusal(.tokenInvalid, .tokenFailed(.revoked))

@@ -95,7 +95,7 @@ extension Prover {
         // The digest is of the decoded bytes, because base64 has several spellings.
         let digest = SHA256.hash(bytes.span)
         let id = Bytes16(word0: digest.word0, word1: digest.word1)
-        state.proof = .deviceToken(.read(id))
+        state.take(.deviceToken(.read(id)))
         return (id, bytes)
     }
 
@@ -107,7 +107,7 @@ extension Prover {
         switch verdict {
         case .genuine(let environment, let bits):
             let id = try deviceTokenID()
-            state.proof = .deviceToken(.genuine(id, environment, bits))
+            state.take(.deviceToken(.genuine(id, environment, bits)))
             return id
         case .badToken: throw Refusal(.deviceTokenInvalid, .deviceTokenBad)
         case .unjudged(let label):

@@ -22,7 +22,7 @@ extension Prover {
         }
         let subject = try issuer.verify(
             headBytes.span.extracting(range), at: services.wallMilliseconds / 1000)
-        state.proof = .foreign(.verified(proof, subject: subject))
+        state.take(.foreign(.verified(proof, subject: subject)))
     }
 
     /// Accepts a request with another issuer's token. It has no key, so only its tier is weighed.

@@ -49,7 +49,7 @@ extension Prover {
         } else if site.settings.sessionTokens.boundHeader != nil {
             throw Refusal(.tokenInvalid, .tokenUnbound)
         }
-        state.proof = .sessionToken(.opened(opened))
+        state.take(.sessionToken(.opened(opened)))
     }
 
     private func authenticate(
