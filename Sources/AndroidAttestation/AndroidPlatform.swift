@@ -5,7 +5,7 @@ public import JSON
 
 /// Android's key attestation as a gateway's platform: a certificate chain enrols a key, and each
 /// request brings a bare signature over its client data. There is no counter.
-public struct AndroidPlatform: Platform {
+public final class AndroidPlatform: Platform {
     /// The knowledge about withdrawn certificates at an enrolment.
     public enum Revocations: Sendable {
         /// The operator looks up none.

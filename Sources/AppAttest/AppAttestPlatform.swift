@@ -5,7 +5,7 @@ public import JSON
 
 /// Apple's App Attest as a gateway's platform: attestations enrol keys, and each request brings an
 /// assertion with a counter.
-public struct AppAttestPlatform: Platform {
+public final class AppAttestPlatform: Platform {
     private let attestations: AttestationVerifier
     private let receipts: ReceiptVerifier
     private let clockSkewSeconds: Int64

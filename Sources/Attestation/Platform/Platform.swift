@@ -5,10 +5,10 @@ public import JSON
 /// What vouches for keys, such as Apple's App Attest: how a key enrols, and what a request of an
 /// enrolled key has to bring.
 ///
-/// A platform does no I/O and takes the time as an argument. It knows its own apps. All platforms
-/// have the same client data, challenges, stores, policies and refusals; only what differs between
-/// them is here.
-public protocol Platform: Sendable {
+/// A platform is made once for a configuration, and knows its own apps. It does no I/O and takes
+/// the time as an argument. All platforms have the same client data, challenges, stores, policies
+/// and refusals; only what differs between them is here.
+public protocol Platform: AnyObject, Sendable {
     var name: PlatformName { get }
 
     /// The evidence in the body of an enrolment: a JSON object that holds `key_id`, `challenge` and

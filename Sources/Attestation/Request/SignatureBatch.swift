@@ -6,6 +6,7 @@ public import Crypto
 /// Each request has a verdict of its own. One thread at a time.
 public struct SignatureBatch: ~Copyable {
     private var signatures: P256BatchVerifier
+    private var entries: [Entry] = []
     private var checks: [P256Check] = []
 
     /// A request that waits for its verdict: its caller keeps it.
@@ -45,12 +46,16 @@ public struct SignatureBatch: ~Copyable {
     public mutating func verify(
         _ count: Int, entry: (Int) -> Entry, verdict: (Outcome) -> Void
     ) {
-        for index in 0..<count { checks.append(entry(index).request.check) }
-        let verdicts = signatures.verify(checks)
-        checks.removeFew()
         for index in 0..<count {
-            verdict(Self.outcome(of: entry(index), isSigned: verdicts[index]))
+            entries.append(entry(index))
+            checks.append(entries[index].request.check)
         }
+        let verdicts = signatures.verify(checks)
+        for index in 0..<count {
+            verdict(Self.outcome(of: entries[index], isSigned: verdicts[index]))
+        }
+        checks.removeFew()
+        entries.removeFew()
     }
 
     private static func outcome(of entry: Entry, isSigned: Bool) -> Outcome {

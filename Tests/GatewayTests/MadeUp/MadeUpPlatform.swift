@@ -8,7 +8,7 @@ import Settings
 
 /// A platform that exists for tests alone: a key vouches for itself once, and then signs the client
 /// data of each request (ES256). It does not count its signatures.
-struct MadeUpPlatform: Platform {
+final class MadeUpPlatform: Platform {
     static let platformName = PlatformName("madeup")
     static let appID = "com.example.madeup"
     static let app = AppIdentity(
@@ -21,6 +21,8 @@ struct MadeUpPlatform: Platform {
     }
 
     let apps: [AppIdentity]
+
+    init(apps: [AppIdentity]) { self.apps = apps }
 
     var name: PlatformName { Self.platformName }
 

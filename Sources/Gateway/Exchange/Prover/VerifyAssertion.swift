@@ -27,15 +27,6 @@ extension Prover {
         return .next
     }
 
-    /// The key that was looked up, and its app. Throws unless the key may send requests.
-    func usableKey() throws(Refusal) -> (CachedKey, AppIdentity) {
-        try checkKey()
-        guard let key = state.known.key, let app = state.known.app else {
-            throw Refusal(.keyUnknown)
-        }
-        return (key, app)
-    }
-
     /// Throws unless the key that was looked up may send requests. It reads only the fields that it
     /// needs, because a record is large to copy.
     func checkKey() throws(Refusal) {
@@ -53,20 +44,22 @@ extension Prover {
             throw Refusal(.keyRevoked, .succeeded, action: .attestAgain)
         case .erased: throw Refusal(.keyUnknown, .erased)
         }
-        guard let app = state.known.app, app.environments.contains(environment) else {
+        guard state.known.app?.environments.contains(environment) == true else {
             throw Refusal(.keyUnknown, .appNotConfigured)
         }
-        guard isOfOwnSite(app, environment) else { throw Refusal(.gatewayBusy, .appNewer) }
+        guard site === services.site || isOfOwnSite(environment) else {
+            throw Refusal(.gatewayBusy, .appNewer)
+        }
     }
 
-    /// True if this exchange's own configuration accepts such keys. An app that a reload has added
-    /// since belongs to the new configuration, and no route here says whether it is for that app. A
-    /// request that is sent again is judged by the new one, so that no app gives up its key.
-    private func isOfOwnSite(_ app: AppIdentity, _ environment: AttestEnvironment) -> Bool {
-        site === services.site
-            || site.settings.apps.contains {
-                $0.id == app.id && $0.environments.contains(environment)
-            }
+    /// True if this exchange's own configuration, which a reload has replaced, accepts such keys.
+    /// An app that the reload has added belongs to the new configuration, and no route here says
+    /// whether it is for that app. A request that is sent again is judged by the new one, so that
+    /// no app gives up its key.
+    private func isOfOwnSite(_ environment: AttestEnvironment) -> Bool {
+        site.settings.apps.contains {
+            $0.id == state.known.app?.id && $0.environments.contains(environment)
+        }
     }
 
     /// Takes the key's record, nil if there is none, and the app that the key was enrolled for.

@@ -39,16 +39,17 @@ extension AssertionProver {
 
     /// Has the signature checked at the end of the turn, by the key that was looked up.
     func verify(_ evidence: Evidence) throws(Refusal) -> Step {
-        let (key, app) = try prover.usableKey()
-        guard let platform = site.platforms[app.platform] else {
-            throw Refusal(.keyUnknown, .appNotConfigured)
-        }
+        try prover.checkKey()
+        guard let publicKey = prover.known.key?.publicKey,
+            let appDigest = prover.known.app?.idDigest,
+            let platform = prover.known.app.flatMap({ site.platforms[$0.platform] })
+        else { throw Refusal(.keyUnknown, .appNotConfigured) }
         do throws(PlatformFailure) {
             let request = try platform.unverified(
                 evidence.assertion, clientDataHash: evidence.clientDataHash,
-                publicKey: key.publicKey)
+                publicKey: publicKey)
             services.verifiers.queue.add(
-                exchange, SignatureBatch.Entry(request, on: platform, appDigest: app.idDigest))
+                exchange, SignatureBatch.Entry(request, on: platform, appDigest: appDigest))
         } catch {
             throw Self.refusal(of: error)
         }
