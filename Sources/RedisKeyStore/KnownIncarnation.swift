@@ -21,12 +21,13 @@ struct KnownIncarnation {
 
     /// The incarnation, and the server's clock extrapolated since the last look.
     func moment(at now: MonotonicInstant) -> StoreMoment? {
-        look.map {
-            StoreMoment(
-                incarnation: $0.incarnation,
-                milliseconds: $0.milliseconds
-                    + Int64(now.nanoseconds(since: lookedAt) / 1_000_000))
+        // Each request asks three times, and a copy of the look would copy its texts.
+        guard let incarnation = look?.incarnation, let milliseconds = look?.milliseconds else {
+            return nil
         }
+        return StoreMoment(
+            incarnation: incarnation,
+            milliseconds: milliseconds + Int64(now.nanoseconds(since: lookedAt) / 1_000_000))
     }
 
     /// The moment that another worker has learned for the master of `record` since this one looked.
