@@ -28,6 +28,10 @@ TOKEN_ROUTE = f"""
 """
 SETTINGS = {"rounds": ROUNDS, "round_seconds": ROUND_SECONDS, "connections": CONNECTIONS,
             "devices": DEVICES}
+# The load generator signs its requests before a round, or a fast gateway would wait for it: as many
+# as this share of those that are expected. The round that finds their number has no part in results.
+AHEAD_SHARE = 1.25
+PROBE = "probe"
 # Below this the server did not have its processor to itself, or was not kept busy.
 BUSY_SHARE_MIN = 0.9
 
@@ -98,8 +102,10 @@ class Servers:
         (upstream, gateway, admin, redis_gateway, redis_admin, redis, nginx, haproxy, batch_gateway,
          batch_admin, redis_batch_gateway, redis_batch_admin, forwarder) = testbed.free_ports(13)
         self.bed = bed
+        # The most requests a second that were verified in any round, by the place of the counters.
+        self.rates = {}
         self.device = Device(bed)
-        bed.start_upstream(upstream, bed.load_cpu)
+        self.upstream = bed.start_upstream(upstream, bed.load_cpu)
         self.plain = {
             "Sallyport": (self.start_gateway("embedded", gateway, admin, upstream, "embedded"),
                           gateway),
@@ -107,7 +113,7 @@ class Servers:
             "HAProxy": (bed.start_haproxy(haproxy, upstream, bed.server_cpu), haproxy),
             FORWARDER: (bed.start_forwarder(forwarder, upstream, bed.server_cpu), forwarder),
         }
-        bed.start("redis", [
+        self.redis = bed.start("redis", [
             "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
             "--appendonly", "no", "--maxmemory-policy", "noeviction", "--dir", bed.folder,
         ], bed.load_cpu)
@@ -135,8 +141,8 @@ class Servers:
             name, port, admin, upstream, counters, routes=TOKEN_ROUTE, more=more)
         import_device(self.bed, name, self.device)
         # A load generator's counters begin at 1 in each run: other devices in each round.
-        for number in range(ROUNDS):
-            self.bed.import_keys(name, f"round-{number}", DEVICES)
+        for seed in (PROBE, *range(ROUNDS)):
+            self.bed.import_keys(name, f"round-{seed}", DEVICES)
         return self.bed.start_gateway(name, admin, self.bed.server_cpu)[0]
 
     def measure_token(self):
@@ -161,9 +167,24 @@ class Servers:
 
     def measure_verified(self, counters, number):
         process, port = self.verified[counters]
-        return sample_of_load(self.bed.load_result(self.bed.start_load(
-            f"load-{counters}", port, ROUND_SECONDS, f"round-{number}", DEVICES, CONNECTIONS,
-            self.bed.load_cpu, process)))
+
+        def load(seed, *more):
+            return sample_of_load(self.bed.load_result(self.bed.start_load(
+                f"load-{counters}", port, ROUND_SECONDS, f"round-{seed}", DEVICES, CONNECTIONS,
+                self.bed.load_cpu, process, more)))
+
+        # As many as the fastest round so far needs with its second of warm-up, and more.
+        if counters not in self.rates:
+            self.rates[counters] = load(PROBE).rate
+        ahead = round(AHEAD_SHARE * self.rates[counters] * (1 + ROUND_SECONDS))
+        # If API and store had to wait for the load generator, they would hold back the next batch.
+        for peer in (self.upstream, self.redis):
+            testbed.prefer(peer)
+        sample = load(number, "--ahead", str(ahead))
+        for peer in (self.upstream, self.redis):
+            testbed.treat_alike(peer)
+        self.rates[counters] = max(self.rates[counters], sample.rate)
+        return sample
 
 
 def verification_microseconds(bed):
@@ -262,7 +283,7 @@ def report_verified(plain, verified, verifications):
            median(sample.microseconds for sample in limit), "", ""))
     print("\nThe limit is 1 / (plain request + one P-256 verification by openssl speed, "
           + median(verifications, " us") + ").")
-    aims = {"embedded": 0.93, "Redis": 0.88, f"embedded{BATCHES}": 1.6, f"Redis{BATCHES}": 1.4}
+    aims = {"embedded": 0.93, "Redis": 0.88, f"embedded{BATCHES}": 1.8, f"Redis{BATCHES}": 1.6}
     compare(*(ratios(f"{name} / limit", verified[name], limit, aim)
               for name, aim in aims.items() if name in verified),
             ratios("Redis / embedded", verified["Redis"], verified["embedded"]))

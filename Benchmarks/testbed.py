@@ -397,6 +397,12 @@ def prefer(process):
                           check=False, capture_output=True).returncode == 0
 
 
+def treat_alike(process):
+    """Has a process run in turn with others again after ``prefer``."""
+    subprocess.run(["chrt", "--other", "--all-tasks", "--pid", "0", str(process.pid)],
+                   check=False, capture_output=True)
+
+
 def favour(process):
     """Has a process run before most others on its processor; false where that is not allowed. The
     kernel does not stop it, as it does for a moment with one that is preferred (sched(7)) and takes

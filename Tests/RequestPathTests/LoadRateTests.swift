@@ -3,7 +3,7 @@ import GatewayTesting
 import Testing
 
 /// The load generator of the benchmarks.
-@Suite("Load at a fixed rate", .enabled(if: BuiltProgram.isBuilt))
+@Suite("The load generator", .enabled(if: BuiltProgram.isBuilt))
 struct LoadRateTests {
     /// What a gateway would give out, for all that the load generator can tell.
     private static let challenge = UpstreamAnswer.response(
@@ -83,6 +83,23 @@ struct LoadRateTests {
         let firstSent = try #require(targets.firstIndex(of: "/"))
         // 40 requests, half of them each, a quarter more, and 8.
         #expect(firstSent == 2 * 33)
+    }
+
+    @Test("signs as many as it is told, and measures until a connection has sent its share")
+    func signedAheadWithoutRate() throws {
+        upstream.answer { _ in Self.challenge }
+        let outcome = try load(
+            "--seconds", "600", "--connections", "2", "--ahead", "1000",
+            "--devices", "4", "--seed", "share", "--app", "ABCDE12345.com.example.app")
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        let targets = upstream.requests.map(\.target)
+        #expect(targets.prefix(1000).allSatisfy { $0 != "/" })
+        #expect(targets.dropFirst(1000).allSatisfy { $0 == "/" })
+        // The first to send its 500 has ended it, however far the other was.
+        let sentCount = targets.count - 1000
+        #expect((500...1000).contains(sentCount))
+        #expect(try number("requests", in: outcome) <= Double(sentCount))
+        #expect(try number("seconds", in: outcome) < 600)
     }
 
     @Test("fails if a connection has to send more than it has signed ahead")

@@ -17,6 +17,9 @@ enum LoadCommand {
           --seed WORD --devices N --app APP_ID
                              sign each request, by the devices of `sallyport-lab seed`
           --first-counter N  the start of their counters (0)
+          --ahead N          without --rate, sign N requests before any is sent; if a connection has
+                             sent its share, the measured time ends. Else requests are signed when
+                             they are sent, and with --rate all of them before
           --base PATH        endpoints.base if it is not /
           --pid N            also measure this process's processor time
 
@@ -30,7 +33,7 @@ enum LoadCommand {
             names: [
                 "--gateway", "--connections", "--seconds", "--warm-up", "--method", "--path",
                 "--body-bytes", "--seed", "--devices", "--app", "--base", "--pid", "--expect",
-                "--first-counter", "--rate", "--wait",
+                "--first-counter", "--rate", "--wait", "--ahead",
             ], usage: usage)
         let report = try LoadRun(try plan(options)).run()
         print(report.json(hasServer: options.value("--pid") != nil))
@@ -62,6 +65,7 @@ enum LoadCommand {
             body: [UInt8](repeating: 0x78, count: options.count("--body-bytes", or: 0)),
             signing: signing,
             rate: options.value("--rate").map { _ in options.count("--rate", or: 1) },
+            aheadCount: options.count("--ahead", or: 0),
             wait: .seconds(options.count("--wait", or: 5)),
             processID: options.value("--pid").flatMap { Int($0) })
     }

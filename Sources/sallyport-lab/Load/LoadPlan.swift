@@ -16,6 +16,8 @@ struct LoadPlan {
     /// The number of requests a second that are sent whether or not earlier ones are answered. Nil
     /// if each connection waits for its answer and then sends at once.
     let rate: Int?
+    /// The number of requests that are signed before any is sent if each connection sends at once.
+    let aheadCount: Int
     /// The time after the measurement for which answers to its requests are awaited, at a fixed
     /// rate.
     let wait: Duration
@@ -34,9 +36,11 @@ struct LoadPlan {
 
     /// The number of requests that each connection signs before any is sent: at a fixed rate all of
     /// them, and a few more, because connections do not take turns exactly. Otherwise the load
-    /// generator would sign while answers wait unread, and that would count as time of the server.
+    /// generator would sign while answers wait unread, and that would count as time of the server;
+    /// a fast server would even wait for signatures.
     var stockPerConnection: Int {
-        guard let rate, signing != nil else { return 0 }
+        guard signing != nil else { return 0 }
+        guard let rate else { return (aheadCount + connectionCount - 1) / connectionCount }
         let seconds = Int((warmUp + duration).components.seconds)
         return rate * seconds / connectionCount * 5 / 4 + 8
     }

@@ -59,7 +59,12 @@ final class LoadRun {
     private func begin() {
         start?.schedule(after: plan.warmUp)
         end?.schedule(after: plan.warmUp + plan.duration)
-        guard let rate = plan.rate else { return }
+        guard let rate = plan.rate else {
+            let connections = idle
+            idle = []
+            for connection in connections { connection.prepare() }
+            return
+        }
         pacing = TurnEndHook(loop: loop) { [unowned self] in sendDue(rate) }
         pacing?.schedule()
     }
@@ -67,12 +72,15 @@ final class LoadRun {
     /// The connection is ready for its next request. At a fixed rate the request is made later: a
     /// signature made now would delay the reading of answers, and count as time of the server.
     func isIdle(_ connection: LoadConnection) {
-        if plan.rate == nil { return connection.prepare() }
-        if stockingCount > 0, !connection.isStocked {
-            guard connection.stocks(plan.stockPerConnection) else { return }
-            stockingCount -= 1
-            if stockingCount == 0 { begin() }
-        }
+        guard stockingCount > 0, !connection.isStocked else { return isWaiting(connection) }
+        guard connection.stocks(plan.stockPerConnection) else { return }
+        idle.append(connection)
+        stockingCount -= 1
+        if stockingCount == 0 { begin() }
+    }
+
+    private func isWaiting(_ connection: LoadConnection) {
+        if plan.rate == nil, stockingCount == 0 { return connection.prepare() }
         idle.append(connection)
     }
 
@@ -80,6 +88,15 @@ final class LoadRun {
     func isReady(_ connection: LoadConnection) {
         if plan.rate == nil { return connection.send(dueAt: .now()) }
         ready.append(connection)
+    }
+
+    /// A connection has sent every request that was signed ahead. Without a rate the measurement
+    /// ends, which is shorter then; a rate cannot be kept.
+    func isOut() {
+        guard plan.rate == nil, isMeasuring else {
+            return fail(LabError("a connection has sent every request that was signed ahead"))
+        }
+        endMeasuring()
     }
 
     /// The connection was lost.
