@@ -57,12 +57,10 @@ struct BehaviourCase: Decodable, Sendable, CustomTestStringConvertible {
 
     private struct Document: Decodable { let cases: [BehaviourCase] }
 
-    private static let path =
-        Repository.folder.appendingPathComponent("docs/client/behaviour-cases.json")
-
     /// The cases of Apple's platforms; none if the file cannot be read.
     static let all: [BehaviourCase] = {
-        let document = try? JSONDecoder().decode(Document.self, from: Data(contentsOf: path))
+        let text = try? Repository.text(of: "docs/client/behaviour-cases.json")
+        let document = try? JSONDecoder().decode(Document.self, from: Data((text ?? "").utf8))
         return (document?.cases ?? []).filter { $0.platform != "android" }
     }()
 }

@@ -10,10 +10,7 @@ import Testing
 @Suite("The OpenAPI document", .enabled(if: BuiltProgram.isBuilt))
 struct OpenAPITests {
     private static let document = Repository.path(of: "docs/openapi.yaml")
-    /// What scripts/install.sh makes, where the Python package index can be reached.
-    private static let python = Repository.path(of: ".build/python/bin/python")
-    private static let isInstalled =
-        (try? ChildProcess.run(python, ["-c", "import schemathesis"]))?.status == .exited(0)
+    private static let isInstalled = PythonEnvironment.has("schemathesis")
     private static let adminToken = "0123456789abcdef0123456789abcdef"
     private static let secret = "fedcba9876543210fedcba9876543210"
 
@@ -76,7 +73,7 @@ struct OpenAPITests {
     func fuzzed(listener: String, selection: [String], token: String?) throws {
         let authorization = token.map { ["-H", "Authorization: Bearer \($0)"] } ?? []
         let outcome = try ChildProcess.run(
-            Self.python,
+            PythonEnvironment.python,
             [
                 "-m", "schemathesis.cli", "--config-file",
                 Repository.path(of: "Tests/RecipeTests/schemathesis.toml"), "run", Self.document,
@@ -193,7 +190,7 @@ struct OpenAPITests {
         let text = writer.finish()
         let file = try directory.write(text.readable.array, to: "calls.json")
         let outcome = try ChildProcess.run(
-            Self.python,
+            PythonEnvironment.python,
             [Repository.path(of: "Tests/RecipeTests/openapi_check.py"), Self.document, file],
             within: .seconds(60))
         #expect(

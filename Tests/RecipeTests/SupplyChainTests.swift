@@ -36,9 +36,7 @@ struct SupplyChainTests {
 
     // MARK: the SBOM
 
-    private static let python = Repository.path(of: ".build/python/bin/python")
-    private static let hasValidator =
-        (try? ChildProcess.run(python, ["-c", "import cyclonedx"]))?.status == .exited(0)
+    private static let hasValidator = PythonEnvironment.has("cyclonedx")
 
     @Test(
         "the SBOM is CycloneDX, with a licence of each part that its copyright file names",
@@ -49,7 +47,8 @@ struct SupplyChainTests {
         let directory = try ScratchDirectory()
         func verdict(_ bill: String) throws -> ChildProcess.Outcome {
             let file = try directory.write(bill, to: "bill.cdx.json")
-            return try ChildProcess.run(Self.python, [Self.script("sbom_check.py"), file])
+            return try ChildProcess.run(
+                PythonEnvironment.python, [Self.script("sbom_check.py"), file])
         }
         let right = try verdict(made.standardOutput)
         #expect(right.status == .exited(0), "\(right.standardOutput)\(right.standardError)")

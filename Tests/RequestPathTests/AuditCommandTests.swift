@@ -260,9 +260,8 @@ struct AuditCommandTests {
     @Test("the examples of docs/operations/admin-api.md work as they stand")
     func examples() throws {
         let id = try site.site.enrolledDevice(at: site.gateway).keyID.base64
-        let page = Repository.folder.appending(path: "docs/operations/admin-api.md")
-        let commands = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
-            .filter { $0.hasPrefix("    curl ") }
+        let commands = try Repository.text(of: "docs/operations/admin-api.md")
+            .split(separator: "\n").filter { $0.hasPrefix("    curl ") }
         #expect(commands.count == 7)
         let outcome = try ChildProcess.run(
             "sh", ["-euxc", commands.joined(separator: "\n")],

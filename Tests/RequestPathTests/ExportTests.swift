@@ -400,9 +400,7 @@ struct ExportTests {
 
     // MARK: by the definitions of OpenTelemetry
 
-    private static let python = Repository.path(of: ".build/python/bin/python")
-    private static let hasDefinitions =
-        (try? ChildProcess.run(python, ["-c", "import opentelemetry.proto"]))?.status == .exited(0)
+    private static let hasDefinitions = PythonEnvironment.has("opentelemetry.proto")
 
     @Test(
         "OpenTelemetry's own definitions take each request, to the last member",
@@ -431,7 +429,7 @@ struct ExportTests {
             }
             let script = URL(filePath: #filePath).deletingLastPathComponent()
                 .appending(path: "otlp_check.py").path
-            return try ChildProcess.run(Self.python, [script, signal] + paths)
+            return try ChildProcess.run(PythonEnvironment.python, [script, signal] + paths)
         }
         for signal in ["traces", "metrics"] {
             let bodies = collector.requests(signal).map(\.body)

@@ -315,8 +315,7 @@ struct JSONCheckTests {
 
     @Test("answers the example of `deploy/integrations` as it stands there")
     func example() throws {
-        let path = Repository.path(of: "deploy/integrations/json.sh")
-        let script = try String(contentsOfFile: path, encoding: .utf8)
+        let script = try Repository.text(of: "deploy/integrations/json.sh")
             .replacing("127.0.0.1:8080", with: "127.0.0.1:\(port)")
         let run = try ChildProcess.run("sh", ["-c", script])
         let told = try JSONValue.parse(

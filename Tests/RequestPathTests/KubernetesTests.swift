@@ -7,7 +7,6 @@ import Testing
 struct KubernetesTests {
     private static let manifests = Repository.folder.appending(path: "deploy/kubernetes")
     /// What scripts/install.sh makes, where the Python package index can be reached.
-    private static let python = Repository.path(of: ".build/python/bin/python")
     private static let overlays = ["single-sqlite", "several"]
 
     private static func check(
@@ -32,11 +31,11 @@ struct KubernetesTests {
     @Test(
         "what the overlays make is valid by Kubernetes' published schemas",
         .enabled(
-            if: FileManager.default.isExecutableFile(atPath: python),
+            if: FileManager.default.isExecutableFile(atPath: PythonEnvironment.python),
             "kubernetes-validate is not installed: scripts/install.sh test"))
     func schemas() throws {
         for overlay in Self.overlays {
-            let outcome = try Self.check(overlay, with: Self.python, ["--schemas"])
+            let outcome = try Self.check(overlay, with: PythonEnvironment.python, ["--schemas"])
             #expect(
                 outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
         }

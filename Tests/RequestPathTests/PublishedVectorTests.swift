@@ -7,10 +7,8 @@ import Testing
 /// `docs/client/vectors.json`: what other implementations test themselves with.
 @Suite("The test vectors", .enabled(if: BuiltProgram.isBuilt))
 struct PublishedVectorTests {
-    private static let committed = Repository.folder.appending(path: "docs/client/vectors.json")
-
     private static func read() throws -> JSONValue {
-        try JSONValue.parse(try String(contentsOf: committed, encoding: .utf8))
+        try JSONValue.parse(Repository.text(of: "docs/client/vectors.json"))
     }
 
     /// Sends all of them in order, and compares what the gateway says to each.

@@ -81,7 +81,7 @@ public final class GatewayProcess: @unchecked Sendable {
 
     @discardableResult
     public func reload(text: String) throws -> JSONValue {
-        try directory.write(text, to: "sallyport-\(port).yaml")
+        try directory.replace("sallyport-\(port).yaml", with: text)
         let index = current.lines(on: .standardError).count
         current.send(signal: SIGHUP)
         let line = try current.waitForLine(on: .standardError, from: index) {

@@ -46,4 +46,16 @@ public final class ScratchDirectory: Sendable {
         try Data(bytes).write(to: URL(fileURLWithPath: path(of: name)))
         return path(of: name)
     }
+
+    /// Puts another file in the place of the one called `name`, with its rights. A program that
+    /// reads it meanwhile sees the old text or the new one, never a part.
+    public func replace(_ name: String, with text: String) throws {
+        let files = FileManager.default
+        let rights = try files.attributesOfItem(atPath: path(of: name))[.posixPermissions]
+        let next = try write(text, to: name + ".next")
+        try files.setAttributes([.posixPermissions: rights as Any], ofItemAtPath: next)
+        guard rename(next, path(of: name)) == 0 else {
+            throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: path(of: name)])
+        }
+    }
 }

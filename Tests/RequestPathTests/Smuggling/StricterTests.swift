@@ -6,10 +6,7 @@ import Testing
 /// its rows is held against what the gateway does with real requests.
 @Suite("Stricter than the RFCs", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct StricterTests {
-    private static let page: String = {
-        let path = Repository.folder.appendingPathComponent("docs/proof/conformance.md")
-        return (try? String(contentsOf: path, encoding: .utf8)) ?? ""
-    }()
+    private static let page = (try? Repository.text(of: "docs/proof/conformance.md")) ?? ""
 
     /// The rows of the table whose first column has this heading.
     private static func rows(_ heading: String) -> [[String]] {
