@@ -60,9 +60,8 @@ final class LoadRun {
         start?.schedule(after: plan.warmUp)
         end?.schedule(after: plan.warmUp + plan.duration)
         guard let rate = plan.rate else {
-            let connections = idle
+            for connection in idle { connection.prepare() }
             idle = []
-            for connection in connections { connection.prepare() }
             return
         }
         pacing = TurnEndHook(loop: loop) { [unowned self] in sendDue(rate) }
@@ -72,16 +71,13 @@ final class LoadRun {
     /// The connection is ready for its next request. At a fixed rate the request is made later: a
     /// signature made now would delay the reading of answers, and count as time of the server.
     func isIdle(_ connection: LoadConnection) {
-        guard stockingCount > 0, !connection.isStocked else { return isWaiting(connection) }
-        guard connection.stocks(plan.stockPerConnection) else { return }
+        if stockingCount == 0, plan.rate == nil { return connection.prepare() }
+        let isStocking = stockingCount > 0 && !connection.isStocked
+        if isStocking, !connection.stocks(plan.stockPerConnection) { return }
         idle.append(connection)
+        guard isStocking else { return }
         stockingCount -= 1
         if stockingCount == 0 { begin() }
-    }
-
-    private func isWaiting(_ connection: LoadConnection) {
-        if plan.rate == nil, stockingCount == 0 { return connection.prepare() }
-        idle.append(connection)
     }
 
     /// The connection has its next request ready to be sent.
