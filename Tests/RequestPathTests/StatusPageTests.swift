@@ -9,10 +9,9 @@ import Testing
 /// The status page in a browser, and the documents behind it.
 @Suite("The status page", .enabled(if: BuiltProgram.isBuilt))
 struct StatusPageTests {
-    static let python = "/usr/bin/python3"
     static let isBrowserInstalled =
         (try? ChildProcess.run("chromium", ["--version", "--no-sandbox"]))?.status == .exited(0)
-        && (try? ChildProcess.run(python, ["-c", "import websockets"]))?.status == .exited(0)
+        && PythonInterpreter.debian.has("websockets")
     static let browser = Repository.path(of: "Tests/Browser/status_page.py")
     private static let hostile = "<img src=x onerror=pwned=1>\u{202E}\"'&lt;"
 
@@ -174,7 +173,8 @@ struct StatusPageTests {
         let id = try traffic()
         _ = try gateway.accessLine { $0["path"]?.stringValue == "/seen/x" }
         let outcome = try ChildProcess.run(
-            Self.python, [Self.browser, "http://127.0.0.1:\(gateway.adminPort)", id],
+            PythonInterpreter.debian.path,
+            [Self.browser, "http://127.0.0.1:\(gateway.adminPort)", id],
             within: .seconds(180))
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
         let seen = try JSONValue.parse(outcome.standardOutput)

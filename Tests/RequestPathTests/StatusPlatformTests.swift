@@ -72,7 +72,7 @@ struct StatusPlatformTests {
     func browser() throws {
         let id = try traffic()
         let outcome = try ChildProcess.run(
-            StatusPageTests.python,
+            PythonInterpreter.debian.path,
             [StatusPageTests.browser, "http://127.0.0.1:\(gateway.adminPort)", id],
             within: .seconds(180))
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")

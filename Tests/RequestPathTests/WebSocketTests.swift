@@ -6,9 +6,8 @@ import Testing
 /// A real WebSocket client and server, with the built gateway between them.
 @Suite("WebSocket")
 struct WebSocketTests {
-    private static let python = "/usr/bin/python3"
     static let isInstalled =
-        (try? ChildProcess.run(python, ["-c", "import websockets"]))?.status == .exited(0)
+        PythonInterpreter.debian.has("websockets")
 
     private static let server = """
         import asyncio, sys, websockets
@@ -88,14 +87,15 @@ struct WebSocketTests {
         let directory = try ScratchDirectory()
         let serverPath = try directory.write(Self.server, to: "server.py")
         let clientPath = try directory.write(Self.client, to: "client.py")
-        let server = try ChildProcess(Self.python, [serverPath])
+        let server = try ChildProcess(PythonInterpreter.debian.path, [serverPath])
         let line = try server.waitForLine(on: .standardOutput, containing: "port ")
         let port = try #require(UInt16(line.dropFirst("port ".count)))
         var configuration = GatewayConfiguration(
             upstreamPort: port, routes: [.init("ws", path: "/ws", more: ["upgrade: [websocket]"])])
         configuration.workers = 1
         let gateway = try GatewayProcess(configuration)
-        let outcome = try ChildProcess.run(Self.python, [clientPath, "\(gateway.port)"])
+        let outcome = try ChildProcess.run(
+            PythonInterpreter.debian.path, [clientPath, "\(gateway.port)"])
         #expect(outcome.status == .exited(0))
         let access = try gateway.accessLine()
         #expect("\(access)".contains("101"))
