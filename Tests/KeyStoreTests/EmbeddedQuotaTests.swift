@@ -1,5 +1,6 @@
 import Bytes
-import Foundation
+import EventLoop
+import GatewayTesting
 import KeyStore
 import Testing
 
@@ -152,30 +153,23 @@ struct EmbeddedQuotaTests {
     }
 
     @Test("a count takes some fifty bytes")
-    func memory() async {
-        // A process of its own, because other tests use memory meanwhile.
-        await #expect(processExitsWith: .success) {
-            let quotas = EmbeddedQuotas()
-            let tests = EmbeddedQuotaTests()
-            let before = try HostMemory.residentByteCount()
+    func memory() throws {
+        try OwnProcess.run(Self.self) {
+            func resident() throws -> Int {
+                try #require(ProcessUsage.read().map { Int($0.residentByteCount) })
+            }
+            let before = try resident()
             let total = 300_000
             for name in UInt64(0)..<UInt64(total) {
                 // As evenly spread as pseudonyms.
                 let mixed = (name &+ 1) &* 0x9E37_79B9_7F4A_7C15
                 _ = quotas.charge(
-                    QuotaCharge(.take(1), of: tests.count(mixed), limit: 9), nowMilliseconds: 0,
+                    QuotaCharge(.take(1), of: count(mixed), limit: 9), nowMilliseconds: 0,
                     wallMilliseconds: Self.start)
             }
-            let byteCount = try HostMemory.residentByteCount() - before
-            precondition(quotas.countCount == total && byteCount / total < 64)
+            let byteCount = try resident() - before
+            #expect(quotas.countCount == total)
+            #expect(byteCount / total < 64)
         }
-    }
-}
-
-private enum HostMemory {
-    /// The second number of `statm` in proc(5), in pages.
-    static func residentByteCount() throws -> Int {
-        let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-        return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
     }
 }
