@@ -31,17 +31,16 @@ public struct RedisCommand: Sendable {
 
     public mutating func append(_ argument: [UInt8]) { append(argument.span) }
 
-    public mutating func append(_ argument: ArraySlice<UInt8>) { append(argument.span) }
-
     private mutating func append(_ argument: Span<UInt8>) {
         append(byteCount: argument.count) { $0.append(contentsOf: argument) }
     }
 
-    /// Appends one argument made of several parts.
-    public mutating func append(_ first: [UInt8], _ second: [UInt8], _ third: [UInt8] = []) {
-        append(byteCount: first.count + second.count + third.count) { output in
-            for part in [first, second, third] { output.append(contentsOf: part.span) }
+    /// Appends all arguments of `other`, which is faster than to append each of them.
+    public mutating func append(argumentsOf other: RedisCommand) {
+        bytes.append(addingCapacity: other.bytes.count) {
+            $0.append(contentsOf: other.bytes.span)
         }
+        argumentCount += other.argumentCount
     }
 
     /// Appends `number` in decimal digits.
@@ -72,22 +71,29 @@ public struct RedisCommand: Sendable {
     /// lines.
     private static let frameByteCountMax = 25
 
-    /// Appends one argument. `write` writes its bytes, as many as it announces.
-    private mutating func append(
+    /// Appends one argument of `byteCount` bytes, all of which `write` writes.
+    @inline(__always)
+    public mutating func append(
         byteCount: Int, _ write: (inout OutputSpan<UInt8>) -> Void
     ) {
         bytes.append(addingCapacity: byteCount + Self.frameByteCountMax) { output in
-            output.append(UInt8(ascii: "$"))
-            let length = UInt64(byteCount)
-            output.append(decimal: length, digitCount: length.decimalDigitCount)
-            Self.endLine(&output)
+            if byteCount < 10 {
+                output.append(bigEndian: 0x2430_0D0A | UInt64(byteCount) &<< 16, byteCount: 4)
+            } else {
+                Self.appendLength(byteCount, to: &output)
+            }
+            let start = output.count
             write(&output)
-            Self.endLine(&output)
+            precondition(output.count - start == byteCount)
+            output.append(bigEndian: 0x0D0A, byteCount: 2)
         }
         argumentCount += 1
     }
 
-    private static func endLine(_ output: inout OutputSpan<UInt8>) {
+    private static func appendLength(_ length: Int, to output: inout OutputSpan<UInt8>) {
+        let length = UInt64(length)
+        output.append(UInt8(ascii: "$"))
+        output.append(decimal: length, digitCount: length.decimalDigitCount)
         output.append(bigEndian: 0x0D0A, byteCount: 2)
     }
 }

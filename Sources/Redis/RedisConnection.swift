@@ -82,9 +82,9 @@ public final class RedisConnection: ReadinessHandler {
         session = RedisSessionState(
             backOff: configuration.backOff, inFlightCountMax: configuration.inFlightCountMax)
         reader = RedisReplyReader(byteCountMax: configuration.replyByteCountMax)
-        stageTimer = Timer(loop: loop) { [weak self] in self?.stageTimerFired() }
-        deadlineTimer = Timer(loop: loop) { [weak self] in self?.deadlineTimerFired() }
-        flushHook = TurnEndHook(loop: loop) { [weak self] in self?.flush() }
+        stageTimer = Timer(loop: loop) { [unowned self] in stageTimerFired() }
+        deadlineTimer = Timer(loop: loop) { [unowned self] in deadlineTimerFired() }
+        flushHook = TurnEndHook(loop: loop) { [unowned self] in flush() }
     }
 
     deinit {
@@ -191,7 +191,7 @@ public final class RedisConnection: ReadinessHandler {
         self.endpoint = endpoint
         let dialer = RedisDialer(
             loop: loop, endpoint: endpoint, tls: configuration.tls, turn: turn
-        ) { [weak self] result in self?.dialed(result) }
+        ) { [unowned self] result in dialed(result) }
         self.dialer = dialer
         dialer.start()
     }
@@ -222,8 +222,8 @@ public final class RedisConnection: ReadinessHandler {
             continueHandshake(after: nil)
             return
         }
-        queue(step.command, timeoutNanoseconds: connectNanoseconds) { [weak self] outcome in
-            guard let self, case .reply(let reply) = outcome else { return }
+        queue(step.command, timeoutNanoseconds: connectNanoseconds) { [unowned self] outcome in
+            guard case .reply(let reply) = outcome else { return }
             if reply == .simpleString("OK") || !step.isRequired {
                 continueOpening()
             } else if case .error(let line) = reply {
@@ -237,8 +237,8 @@ public final class RedisConnection: ReadinessHandler {
     private func continueHandshake(after reply: RedisReply?) {
         switch owner?.handshakeStep(after: reply) {
         case .send(let command):
-            queue(command, timeoutNanoseconds: connectNanoseconds) { [weak self] outcome in
-                if case .reply(let reply) = outcome { self?.continueHandshake(after: reply) }
+            queue(command, timeoutNanoseconds: connectNanoseconds) { [unowned self] outcome in
+                if case .reply(let reply) = outcome { continueHandshake(after: reply) }
             }
         case .finished: perform(session.handshakeFinished())
         case .refused(let reason): drop(because: .handshakeRefused(reason))

@@ -19,12 +19,10 @@ struct CounterCalls {
     func advance(
         _ request: CounterAdvance, _ part: CounterScript.Part, _ incarnation: Incarnation? = nil
     ) -> CounterScript.Call {
-        let challenge = request.challenge.id
-        return CounterScript.Call(
+        CounterScript.Call(
             part: part,
-            names: part == .whole
-                ? layout.names(request.keyID, challenge: challenge)
-                : layout.names(request.keyID, freeChallenge: challenge),
+            names: CounterNames(
+                keyID: request.keyID, challenge: request.challenge.id, isFree: part != .whole),
             incarnation: incarnation ?? request.challenge.incarnation,
             mark: request.uniqueness.mark,
             windowSize: request.uniqueness.counter == nil
@@ -43,7 +41,7 @@ struct CounterCalls {
         let expiresAt = moment.milliseconds.addingReportingOverflow(
             Int64(max(life, 1) + ServerLife.stepMilliseconds))
         return CounterScript.Call(
-            part: .spend, names: layout.names(token: id), incarnation: moment.incarnation,
+            part: .spend, names: CounterNames(challenge: id), incarnation: moment.incarnation,
             mark: 1, windowSize: 1, floor: 0,
             expiresAt: expiresAt.overflow ? .max : expiresAt.partialValue,
             graceMilliseconds: graceMilliseconds, stateMilliseconds: 1)

@@ -1,8 +1,13 @@
+import Attestation
 import Bytes
 import KeyStore
 import Redis
 
 extension CounterCluster: CounterMasters {
+    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+        node(keyID: keyID, challenge: challenge)?.moment
+    }
+
     /// A challenge that is bound to no key may be spent in vain.
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
         let keySlot = RedisSlot(ofTag: calls.layout.tag(request.keyID))
@@ -20,7 +25,7 @@ extension CounterCluster: CounterMasters {
             run(count, in: keySlot) { [weak self] verdict in
                 // A client that is too fast may send the same request again later.
                 if case .rateLimited = verdict {
-                    self?.forget(Array(count.names.spent), in: challengeSlot)
+                    self?.forget(count.names, in: challengeSlot)
                 }
                 // The challenge is spent, so the same assertion cannot come again.
                 let isLeft = verdict == .unavailable || verdict == .full

@@ -133,8 +133,8 @@ final class CounterCluster {
 
     /// Gives back a challenge with which nothing was accepted. No other request can have spent it,
     /// because its mark has been there all the time.
-    func forget(_ spentMark: [UInt8], in slot: RedisSlot) {
-        map[slot].flatMap { nodes[$0] }?.remove(spentMark)
+    func forget(_ names: CounterNames, in slot: RedisSlot) {
+        map[slot].flatMap { nodes[$0] }?.removeSpentMark(names)
     }
 
     private func run(

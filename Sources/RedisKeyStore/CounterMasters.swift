@@ -37,6 +37,9 @@ protocol CounterMasters: AnyObject {
     /// known.
     func node(keyID: KeyID?, challenge: Bytes16) -> CounterNode?
 
+    /// The moment of that master.
+    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
+
     /// Accepts the counter and spends the challenge.
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
 
@@ -46,11 +49,4 @@ protocol CounterMasters: AnyObject {
 
     /// Asks that master something about no counter. The command's names all have that tag.
     func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisOutcome) -> Void)
-}
-
-extension CounterMasters {
-    /// The moment of the master that will keep a challenge with this id, for this key or for any.
-    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
-        node(keyID: keyID, challenge: challenge)?.moment
-    }
 }

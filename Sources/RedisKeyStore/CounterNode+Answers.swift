@@ -40,6 +40,12 @@ extension CounterNode {
             complaints.ofLook = String(line.prefix(200))
             return tellRefusal(line)
         }
+        retire(becauseOf: line)
+    }
+
+    /// Makes a new connection, once all commands in flight are answered, because of the server's
+    /// words.
+    func retire(becauseOf line: String) {
         connection?.retire(because: .refusedByServer(String(line.prefix(200))))
     }
 

@@ -5,10 +5,11 @@ extension CounterNode {
     /// True if the master is connected and does not refuse requests.
     var isServing: Bool { isConnected && refusal == nil }
 
-    /// Deletes a name without waiting for the answer. If that fails, the name expires by itself.
-    func remove(_ name: [UInt8]) {
+    /// Deletes the mark of a spent challenge without waiting for the answer. If that fails, it
+    /// expires by itself.
+    func removeSpentMark(_ names: CounterNames) {
         var command = RedisCommand("DEL")
-        command.append(name)
+        layout.append(names, .spend, to: &command)
         connection?.send(command) { _ in }
     }
 
@@ -18,8 +19,8 @@ extension CounterNode {
     ) {
         guard let connection, isConnected else { return reply(.unavailable) }
         if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
-        connection.send(command) { [weak self] outcome in
-            if case .reply(.error(let line)) = outcome { self?.settleAskError(line) }
+        connection.send(command) { [self] outcome in
+            if case .reply(.error(let line)) = outcome { settleAskError(line) }
             reply(outcome)
         }
     }
@@ -28,7 +29,7 @@ extension CounterNode {
         // The cluster follows it.
         if isCluster, RedisRedirection(line, askedAt: endpoint) != nil { return }
         if RedisServerError(line) == .refusedByConnection {
-            connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+            retire(becauseOf: line)
         } else {
             tellRefusal(line)
         }

@@ -14,8 +14,8 @@ extension CounterNode {
     func tryScript(on connection: RedisConnection) {
         guard let scriptDigest else { return }
         connection.send(CounterScript.trial(digest: scriptDigest, record: record)) {
-            [weak self] outcome in
-            if case .reply(let reply) = outcome { self?.take(trial: reply) }
+            [self] outcome in
+            if case .reply(let reply) = outcome { take(trial: reply) }
         }
     }
 

@@ -9,11 +9,14 @@ import Redis
 /// An answer that is lost on the way counts as `.unknown`, and the command is never repeated.
 final class CounterNode {
     private let loop: EventLoop
+    let layout: RedisKeyLayout
     let isCluster: Bool
     private let wait: RedisWait?
     private(set) var connection: RedisConnection?
     /// The SHA-1 of the script, as the server gave it.
-    private(set) var scriptDigest: String?
+    private(set) var scriptDigest: String? { didSet { updateFrame() } }
+    /// The arguments that calls of the script share; nil without its SHA-1.
+    private var frame: CounterFrame?
     private var isLoadingScript = false
     private var isChecking = false
     private var held = HeldCalls()
@@ -22,18 +25,18 @@ final class CounterNode {
     private var handshakeNewsNumber: UInt64 = 0
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
     private let checkPatience: Duration
-    private var known: KnownIncarnation
+    private let known: KnownIncarnation
     /// The time from which a call of the counter script checks the whole identity again.
     private var lookDueAt = MonotonicInstant(nanoseconds: 0)
     private var command = RedisCommand()
-    private lazy var confirmation = ReplicaConfirmation(loop: loop, wait: wait) { [weak self] in
-        self?.connection
+    private lazy var confirmation = ReplicaConfirmation(loop: loop, wait: wait) {
+        [unowned self] in connection
     }
 
     /// The name of the record of the incarnation, in a slot of this master.
-    private(set) var record: [UInt8]
+    private(set) var record: [UInt8] { didSet { updateFrame() } }
     /// The incarnation: nil until the first connection, and the last known one while there is none.
-    var incarnation: Incarnation? { known.look?.incarnation }
+    var incarnation: Incarnation? { known.incarnation }
     /// The incarnation, and the server's clock extrapolated since the last answer.
     var moment: StoreMoment? { known.moment(at: loop.now) }
     /// The value of ``moment``, or a later one that another worker's look has learned.
@@ -86,14 +89,13 @@ final class CounterNode {
         known = KnownIncarnation(news: news, succeedsAnother: succeedsAnother)
         self.loop = loop
         self.record = record
+        layout = RedisKeyLayout(prefix: configuration.keyPrefix)
         isCluster = configuration.isCluster
         wait = configuration.wait
         checkPatience = configuration.checkInterval * 2
         self.connection = RedisConnection(
             loop: loop, configuration: connection, owner: self, locator: locator)
     }
-
-    deinit { while !held.isEmpty { for call in held.take() { call() } } }
 
     func open() { connection?.open() }
 
@@ -128,61 +130,60 @@ final class CounterNode {
 
     // MARK: the counter
 
-    /// `reply` is called once, and before this returns if there is no connection.
+    /// `isAgain`: the server did not know the script. `reply` is called once, and before this
+    /// returns if there is no connection.
     func run(
-        _ call: CounterScript.Call, isAsking: Bool = false, reply: @escaping (Outcome) -> Void
-    ) {
-        run(call, isAsking: isAsking, isAgain: false, reply: reply)
-    }
-
-    private func run(
-        _ call: CounterScript.Call, isAsking: Bool, isAgain: Bool,
+        _ call: CounterScript.Call, isAsking: Bool = false, isAgain: Bool = false,
         reply: @escaping (Outcome) -> Void
     ) {
-        guard let connection, let scriptDigest, isConnected else {
-            return reply(.verdict(.unavailable))
-        }
+        guard let connection, let frame, isConnected else { return reply(.verdict(.unavailable)) }
         // A worker that was stopped for a while may have missed changes.
         if loop.now >= checkDueAt { checkIncarnation(isForced: true) }
         if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
         var call = call
-        call.isCluster = isCluster
-        call.notedMilliseconds = known.look?.notedMilliseconds ?? 0
+        call.notedMilliseconds = known.notedMilliseconds
         // A challenge of another incarnation is refused before the script would check the identity.
         if loop.now >= lookDueAt, call.incarnation == incarnation {
             call.look = .whole
             lookDueAt = loop.now + CounterScript.lookInterval
         }
-        call.write(
-            digest: scriptDigest, record: record, isRecordKey: !isCluster, to: &command)
-        connection.send(command) { [weak self] outcome in
-            switch outcome {
-            case .unavailable:
-                self?.lookLater(than: call)
-                reply(.verdict(.unavailable))
-            case .full:
-                self?.lookLater(than: call)
-                reply(.verdict(.full))
-            case .unknown: reply(.verdict(.unknown))
-            case .reply(.error(let line)):
-                guard let self else { return reply(.verdict(Self.verdict(ofError: line))) }
-                settleError(line, call, isAsking: isAsking, isAgain: isAgain, reply: reply)
-            case .reply(let answer):
-                guard let verdict = CounterScript.verdict(answer) else {
-                    self?.dropForGarbage()
-                    return reply(.verdict(.unknown))
-                }
-                // The script ends before that check if the key is revoked.
-                if verdict == .revoked { self?.lookLater(than: call) }
-                if verdict == .incarnationChanged, let self, call.incarnation == incarnation {
-                    return afterLook { reply(.verdict(verdict)) }
-                }
-                self?.compareIncarnation(with: call, verdict)
-                guard verdict == .accepted, let self, wait != nil else {
-                    return reply(.verdict(verdict))
-                }
-                confirmation.hold { reply(.verdict(.accepted)) }
+        call.write(frame, to: &command)
+        connection.send(command) { [call] outcome in
+            self.settle(call, outcome, isAsking: isAsking, isAgain: isAgain, reply: reply)
+        }
+    }
+
+    private func settle(
+        _ call: CounterScript.Call, _ outcome: RedisOutcome, isAsking: Bool, isAgain: Bool,
+        reply: @escaping (Outcome) -> Void
+    ) {
+        switch outcome {
+        case .unavailable, .full:
+            lookLater(than: call)
+            reply(.verdict(outcome == .full ? .full : .unavailable))
+        case .unknown: reply(.verdict(.unknown))
+        case .reply(.error(let line)):
+            settleError(line, call, isAsking: isAsking, isAgain: isAgain, reply: reply)
+        case .reply(let answer):
+            guard let verdict = CounterScript.verdict(answer) else {
+                dropForGarbage()
+                return reply(.verdict(.unknown))
             }
+            // The script ends before that check if the key is revoked.
+            if verdict == .revoked { lookLater(than: call) }
+            if verdict == .incarnationChanged, call.incarnation == incarnation {
+                return afterLook { reply(.verdict(verdict)) }
+            }
+            compareIncarnation(with: call, verdict)
+            guard verdict == .accepted, wait != nil else { return reply(.verdict(verdict)) }
+            confirmation.hold { reply(.verdict(.accepted)) }
+        }
+    }
+
+    private func updateFrame() {
+        frame = scriptDigest.map {
+            CounterFrame(
+                layout, digest: $0, record: record, isRecordKey: !isCluster, isCluster: isCluster)
         }
     }
 
@@ -209,9 +210,9 @@ final class CounterNode {
             loadScript()
             return run(call, isAsking: isAsking, isAgain: true, reply: reply)
         case .refusedByConnection:
-            connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+            retire(becauseOf: line)
         case .other where ServerLife.isRefusal(line):
-            connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+            retire(becauseOf: line)
         case .refused:
             tellRefusal(line)
             // A server that refuses everything makes the store unready.
@@ -229,10 +230,9 @@ final class CounterNode {
     func loadScript() {
         guard !isLoadingScript, let connection else { return }
         isLoadingScript = true
-        connection.send(RedisCommand("SCRIPT", "LOAD", CounterScript.source)) {
-            [weak self] outcome in
-            self?.isLoadingScript = false
-            guard let self, case .reply(let reply) = outcome else { return }
+        connection.send(RedisCommand("SCRIPT", "LOAD", CounterScript.source)) { [self] outcome in
+            isLoadingScript = false
+            guard case .reply(let reply) = outcome else { return }
             if let digest = Self.digest(reply) {
                 scriptDigest = digest
             } else {
@@ -276,8 +276,8 @@ final class CounterNode {
 
     /// Looks if the store is under `incarnation` by now, and calls `reply` once.
     func look(for incarnation: Incarnation, reply: @escaping () -> Void) {
-        afterLook { [weak self] in
-            if let self, isConnected { known.asked(for: incarnation) }
+        afterLook { [self] in
+            if isConnected { known.asked(for: incarnation) }
             reply()
         }
     }
@@ -289,8 +289,7 @@ final class CounterNode {
         isChecking = true
         checkDueAt = loop.now + checkPatience
         let (record, newsNumber) = (record, known.news.number)
-        connection.send(lookCommand()) { [weak self] outcome in
-            guard let self else { return }
+        connection.send(lookCommand()) { [self] outcome in
             isChecking = false
             defer { lookEnded() }
             // The answer is about another record, in a slot that has moved away.

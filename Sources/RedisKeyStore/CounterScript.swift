@@ -81,34 +81,14 @@ package enum CounterScript {
         var rates: [CounterRate] = []
         /// The time in the record that the worker saw last.
         var notedMilliseconds: Int64 = 0
-        var isCluster = false
         var look = Look.quick
 
-        /// Calls the script that the server knows under `digest`. `record` is the name of the
-        /// incarnation's record; it is one of the script's keys if the server allows that.
-        func write(
-            digest: String, record: [UInt8], isRecordKey: Bool, to command: inout RedisCommand
-        ) {
+        /// Writes the call to the master of `frame`.
+        func write(_ frame: CounterFrame, to command: inout RedisCommand) {
             command.clear()
-            command.append("EVALSHA")
-            command.append(digest)
-            switch part {
-            case .whole:
-                command.append(isRecordKey ? 4 : 3)
-                command.append(names.revoked)
-                command.append(names.state)
-                command.append(names.spent)
-            case .spend:
-                command.append(1)
-                command.append(names.spent)
-            case .count:
-                command.append(2)
-                command.append(names.revoked)
-                command.append(names.state)
-            }
-            if isRecordKey, part == .whole { command.append(record) }
-            command.append(part.rawValue)
-            command.append(record)
+            frame.begin(part, in: &command)
+            frame.layout.append(names, part, to: &command)
+            frame.goOn(part, in: &command)
             command.append(paddedHexadecimal: incarnation.value)
             command.append(Int(mark))
             command.append(windowSize)
@@ -117,8 +97,7 @@ package enum CounterScript {
             command.append(graceMilliseconds)
             command.append(stateMilliseconds)
             command.append(Int(notedMilliseconds))
-            command.append(isCluster ? "cluster" : "server")
-            command.append(look.rawValue)
+            frame.end(look, in: &command)
             guard part != .spend else { return }
             for rate in rates.prefix(CounterScript.rateCountMax) {
                 command.append(rate.identityBytes)

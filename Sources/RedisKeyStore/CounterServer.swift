@@ -65,6 +65,8 @@ final class CounterServer: CounterMasters {
 
     func node(keyID: KeyID?, challenge: Bytes16) -> CounterNode? { node }
 
+    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? { node.moment }
+
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
         run(calls.advance(request, .whole), reply: reply)
     }

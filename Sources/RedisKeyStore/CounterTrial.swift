@@ -54,21 +54,23 @@ struct CounterTrial {
         CounterScript.Call(
             part: .whole, names: names(challenge), incarnation: incarnation, mark: counter,
             windowSize: 1, floor: 0, expiresAt: now + Int64(Self.lifeMilliseconds),
-            graceMilliseconds: 0, stateMilliseconds: Self.lifeMilliseconds,
-            isCluster: isCluster, look: .whole
-        ).write(digest: digest, record: recordName, isRecordKey: true, to: &command)
+            graceMilliseconds: 0, stateMilliseconds: Self.lifeMilliseconds, look: .whole
+        ).write(
+            CounterFrame(
+                layout, digest: digest, record: recordName, isRecordKey: true,
+                isCluster: isCluster),
+            to: &command)
         return command
     }
 
     var removal: RedisCommand {
         var command = RedisCommand("DEL")
         command.append(recordName)
-        command.append(names(1).state)
-        command.append(names(1).spent)
+        layout.append(names(1), .whole, to: &command)
         return command
     }
 
     private func names(_ challenge: UInt64) -> CounterNames {
-        layout.names(keyID, challenge: Bytes16(word0: 0, word1: challenge))
+        CounterNames(keyID: keyID, challenge: Bytes16(word0: 0, word1: challenge))
     }
 }

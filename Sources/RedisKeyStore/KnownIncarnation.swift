@@ -3,10 +3,24 @@ import KeyStore
 
 /// One worker's knowledge of the incarnation of a master's counters: the result of its last look,
 /// the incarnations that have ended, and what the other workers have learned.
-struct KnownIncarnation {
+///
+/// It is a class because each request asks it five times: as a part of another class, a structure
+/// would be copied each time, with its texts.
+final class KnownIncarnation {
     let news: IncarnationNews
     /// The finding of the last look.
-    private(set) var look: ServerLook?
+    private(set) var look: ServerLook? {
+        didSet {
+            moment = look.map {
+                StoreMoment(incarnation: $0.incarnation, milliseconds: $0.milliseconds)
+            }
+            notedMilliseconds = look?.notedMilliseconds ?? 0
+        }
+    }
+    /// The incarnation and the time that the last look found, apart from its texts.
+    private var moment: StoreMoment?
+    /// The time in the record; 0 before the first look.
+    private(set) var notedMilliseconds: Int64 = 0
     /// True once there was one, here or at a master whose place this one took.
     private(set) var hadOne: Bool
     private var lookedAt = MonotonicInstant(nanoseconds: 0)
@@ -19,15 +33,16 @@ struct KnownIncarnation {
         hadOne = succeedsAnother
     }
 
+    /// The incarnation that the last look found.
+    var incarnation: Incarnation? { moment?.incarnation }
+
     /// The incarnation, and the server's clock extrapolated since the last look.
     func moment(at now: MonotonicInstant) -> StoreMoment? {
-        // Each request asks three times, and a copy of the look would copy its texts.
-        guard let incarnation = look?.incarnation, let milliseconds = look?.milliseconds else {
-            return nil
-        }
+        guard let moment else { return nil }
         return StoreMoment(
-            incarnation: incarnation,
-            milliseconds: milliseconds + Int64(now.nanoseconds(since: lookedAt) / 1_000_000))
+            incarnation: moment.incarnation,
+            milliseconds: moment.milliseconds
+                + Int64(now.nanoseconds(since: lookedAt) / 1_000_000))
     }
 
     /// The moment that another worker has learned for the master of `record` since this one looked.
@@ -37,21 +52,21 @@ struct KnownIncarnation {
 
     /// True if the master may be under `incarnation` by now, which the last look did not find.
     func mayHaveBegun(_ incarnation: Incarnation) -> Bool {
-        incarnation != look?.incarnation && !ended.contains(incarnation)
+        incarnation != self.incarnation && !ended.contains(incarnation)
     }
 
     /// The master was looked at because of a challenge of `incarnation`.
-    mutating func asked(for incarnation: Incarnation) {
-        if incarnation != look?.incarnation { ended.note(incarnation) }
+    func asked(for incarnation: Incarnation) {
+        if incarnation != self.incarnation { ended.note(incarnation) }
     }
 
     /// Takes the result of a look that began when ``news`` had come to `number`, and tells the
     /// other workers if it is new.
-    mutating func adopt(
+    func adopt(
         _ found: ServerLook, of record: [UInt8], after number: UInt64, at now: MonotonicInstant
     ) {
-        let isChanged = found.incarnation != look?.incarnation
-        if isChanged, let look { ended.note(look.incarnation) }
+        let isChanged = found.incarnation != incarnation
+        if isChanged, let incarnation { ended.note(incarnation) }
         ended.remove(found.incarnation)
         newsNumber = max(newsNumber, number)
         look = found
@@ -63,5 +78,5 @@ struct KnownIncarnation {
     }
 
     /// Forgets the incarnation, because another record has taken its place.
-    mutating func forget() { look = nil }
+    func forget() { look = nil }
 }

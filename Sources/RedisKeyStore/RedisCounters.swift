@@ -152,7 +152,7 @@ public final class RedisCounters: CounterStore {
         _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void
     ) {
         var command = RedisCommand("GET")
-        command.append(calls.layout.names(token: id).spent)
+        calls.layout.append(CounterNames(challenge: id), .spend, to: &command)
         masters.ask(command, by: id) { outcome in
             if case .reply(.bulk) = outcome { reply(true) } else { reply(false) }
         }
@@ -175,4 +175,7 @@ public final class RedisCounters: CounterStore {
         checkTimer?.cancel()
         masters.close()
     }
+
+    // Calls in flight would keep the connections until they are answered.
+    deinit { close() }
 }

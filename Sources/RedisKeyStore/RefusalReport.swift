@@ -25,9 +25,9 @@ final class RefusalReport {
     private func goOn(after reply: RedisReply?, on connection: RedisConnection) {
         switch inquiry?.step(after: reply) {
         case .ask(let command):
-            connection.send(command) { [weak self, weak connection] outcome in
-                guard let self, let connection, case .reply(let reply) = outcome else {
-                    self?.inquiry = nil
+            connection.send(command) { [self, unowned connection] outcome in
+                guard case .reply(let reply) = outcome else {
+                    inquiry = nil
                     return
                 }
                 goOn(after: reply, on: connection)

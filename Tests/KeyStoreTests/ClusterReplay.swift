@@ -207,12 +207,13 @@ final class ClusterReplay {
 
     private func run(_ call: CounterScript.Call, at master: Int) throws -> RedisReply {
         var call = call
-        call.isCluster = fault != .epoch
         call.look = .whole
         call.notedMilliseconds = looks[master]?.notedMilliseconds ?? 0
         var command = RedisCommand()
         call.write(
-            digest: links[master].digest, record: records[master], isRecordKey: false,
+            CounterFrame(
+                calls.layout, digest: links[master].digest, record: records[master],
+                isRecordKey: false, isCluster: fault != .epoch),
             to: &command)
         return try links[master].ask(command)
     }
@@ -255,10 +256,10 @@ final class ClusterReplay {
     }
 
     private func forget(_ challenge: Int) throws {
-        let names = calls.layout.names(
-            ClusterPlaces.key, freeChallenge: ClusterPlaces.challenges[challenge])
+        let names = CounterNames(
+            keyID: ClusterPlaces.key, challenge: ClusterPlaces.challenges[challenge], isFree: true)
         var command = RedisCommand("DEL")
-        command.append(Array(names.spent))
+        calls.layout.append(names, .spend, to: &command)
         let reply = try links[owner[1]].ask(command)
         guard case .integer = reply else { throw Disagreement(text: "\(reply)") }
     }

@@ -103,10 +103,11 @@ struct RedisCodecTests {
         #expect(written(RedisCommand("PING")) == "*1\r\n$4\r\nPING\r\n")
         var command = RedisCommand("SET", "", "a\r\nb")
         command.append(-12)
-        command.append([0x41], [], [0x42])
+        command.append(argumentsOf: RedisCommand("AB", "0123456789"))
         #expect(
             written(command)
-                == "*5\r\n$3\r\nSET\r\n$0\r\n\r\n$4\r\na\r\nb\r\n$3\r\n-12\r\n$2\r\nAB\r\n")
+                == "*6\r\n$3\r\nSET\r\n$0\r\n\r\n$4\r\na\r\nb\r\n$3\r\n-12\r\n$2\r\nAB\r\n"
+                + "$10\r\n0123456789\r\n")
         command.clear()
         command.append("")
         #expect(written(command) == "*1\r\n$0\r\n\r\n")

@@ -250,12 +250,9 @@ final class World {
     private func spendUnverified(_ device: Int, _ counter: UInt32) {
         guard let server = servers.first(where: \.isMaster), let record = server.data.record
         else { return }
-        let layout = RedisKeyLayout(prefix: "sallyport:")
-        let names = layout.names(
-            devices[device].keyID, challenge: Bytes16(word0: 0, word1: UInt64(counter)))
-        func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+        let name = "sallyport:{\(Base64.encodeURL(devices[device].keyID.digest.array))}"
         let call = StoreProcess.Call(
-            revocation: text(names.revoked), device: text(names.state),
+            revocation: "\(name):revoked", device: "\(name):counter",
             spent: "forged \(counter)", incarnation: record.incarnation, counter: counter,
             windowSize: 1, floor: 0, expiresAt: storeNow + 1000, graceMilliseconds: 0,
             notedTime: 0)

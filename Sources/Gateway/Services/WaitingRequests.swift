@@ -67,8 +67,9 @@ final class WaitingRequests {
     ///
     /// - Parameter operation: nil for an answer that no store gives.
     func take(_ number: UInt64, for operation: StoreOperation?) -> (any WaitingRequest)? {
-        guard contains(number, for: operation), let wait = waits.removeValue(forKey: number)
+        guard let index = waits.index(forKey: number), waits[index].value.operation == operation
         else { return nil }
+        let wait = waits.remove(at: index).value
         if let operation = wait.operation {
             meter.storeAnswered(
                 operation, nanoseconds: loop.now.nanoseconds(since: wait.startedAt))

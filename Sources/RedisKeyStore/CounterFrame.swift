@@ -1,0 +1,62 @@
+import Redis
+
+/// The arguments that all calls of the counter script at one master share, encoded once.
+final class CounterFrame {
+    let layout: RedisKeyLayout
+    /// The arguments before the names of the keys, and those after them, of each part.
+    private let whole: (RedisCommand, RedisCommand)
+    private let spend: (RedisCommand, RedisCommand)
+    private let count: (RedisCommand, RedisCommand)
+    private let quickLook: RedisCommand
+    private let wholeLook: RedisCommand
+
+    /// `digest`: the script's SHA-1, as the server gave it. `record`: the name of the incarnation's
+    /// record; it is one of the script's keys if the server allows that (`isRecordKey`).
+    init(
+        _ layout: RedisKeyLayout, digest: String, record: [UInt8], isRecordKey: Bool,
+        isCluster: Bool
+    ) {
+        func ends(_ part: CounterScript.Part, keyCount: Int) -> (RedisCommand, RedisCommand) {
+            var start = RedisCommand("EVALSHA", digest)
+            start.append(keyCount)
+            var rest = RedisCommand()
+            if isRecordKey, part == .whole { rest.append(record) }
+            rest.append(part.rawValue)
+            rest.append(record)
+            return (start, rest)
+        }
+        self.layout = layout
+        whole = ends(.whole, keyCount: isRecordKey ? 4 : 3)
+        spend = ends(.spend, keyCount: 1)
+        count = ends(.count, keyCount: 2)
+        let kind = isCluster ? "cluster" : "server"
+        quickLook = RedisCommand(kind, CounterScript.Look.quick.rawValue)
+        wholeLook = RedisCommand(kind, CounterScript.Look.whole.rawValue)
+    }
+
+    /// Appends what stands before the names of the keys.
+    func begin(_ part: CounterScript.Part, in command: inout RedisCommand) {
+        switch part {
+        case .whole: command.append(argumentsOf: whole.0)
+        case .spend: command.append(argumentsOf: spend.0)
+        case .count: command.append(argumentsOf: count.0)
+        }
+    }
+
+    /// Appends what stands between these names and what each call has of its own.
+    func goOn(_ part: CounterScript.Part, in command: inout RedisCommand) {
+        switch part {
+        case .whole: command.append(argumentsOf: whole.1)
+        case .spend: command.append(argumentsOf: spend.1)
+        case .count: command.append(argumentsOf: count.1)
+        }
+    }
+
+    /// Appends what stands before the rates.
+    func end(_ look: CounterScript.Look, in command: inout RedisCommand) {
+        switch look {
+        case .quick: command.append(argumentsOf: quickLook)
+        case .whole: command.append(argumentsOf: wholeLook)
+        }
+    }
+}
