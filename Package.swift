@@ -192,8 +192,7 @@ let package = Package(
             dependencies: [
                 "AndroidAttestationTesting", "AppAttest", "Attestation", "AppAttestTesting",
                 "Bytes", "CNghttp2", "CSQLite",
-                "CSpawn", "Crypto",
-                "EventLoop", "JSON", "KeyStore",
+                "CSpawn", "Crypto", "EventLoop", "JSON", "KeyStore", "Redis",
             ],
             path: "Tests/GatewayTesting",
             swiftSettings: common),

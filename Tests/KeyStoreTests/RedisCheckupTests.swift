@@ -225,10 +225,9 @@ struct RedisCheckupTests {
     }
 
     private func grant(_ server: RedisServer, _ rights: [String]) throws {
-        let words = ["ACL SETUSER gateway on >secret resetkeys ~sallyport:* -@all"] + rights
-        let outcome = try ChildProcess.run(
-            "redis-cli", ["-s", server.socketPath],
-            standardInput: Array(words.joined(separator: " ").utf8))
-        try #require(outcome.standardOutput == "OK\n", "\(outcome.standardOutput)")
+        let words = "ACL SETUSER gateway on >secret resetkeys ~sallyport:* -@all"
+        let rights = rights.flatMap { $0.split(separator: " ") }.map(String.init)
+        let answer = try server.command(words.split(separator: " ").map(String.init) + rights)
+        try #require(answer == "OK", "\(answer)")
     }
 }

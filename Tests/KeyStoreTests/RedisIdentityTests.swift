@@ -37,11 +37,12 @@ struct RedisIdentityTests {
         try server.command("CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
         try server.command("CONFIG", "SET", "maxmemory", "3mb")
         let value = String(repeating: "x", count: 10_000)
-        let words = (0..<600).map { "SET filler\($0) \(value) EX 100000000\n" }.joined()
+        let dialog = try RedisDialog(server.socketPath)
         var rounds = 0
         repeat {
-            _ = try ChildProcess.run(
-                "redis-cli", ["-s", server.socketPath], standardInput: Array(words.utf8))
+            for number in 0..<600 {
+                _ = try dialog.ask(["SET", "filler\(number)", value, "EX", "100000000"])
+            }
             rounds += 1
         } while try rounds < 100 && !server.command("KEYS", "*:spent:*").isEmpty
         try #require(try server.command("KEYS", "*:spent:*").isEmpty)
@@ -74,8 +75,7 @@ struct RedisIdentityTests {
             Self.recordName, String(record.prefix(16)), "1", "1", "0", "\(soon)", "0",
             "60000", "0", "server", look,
         ]
-        let words = ["-s", server.socketPath, "EVAL", source] + arguments
-        return try ChildProcess.run("redis-cli", words).standardOutput
+        return try server.command(["EVAL", source] + arguments)
     }
 
     @Test("refuse what was accepted before an eviction at once, also where no look is due")

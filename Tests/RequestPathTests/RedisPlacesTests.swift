@@ -96,14 +96,8 @@ struct RedisPlacesTests {
         let identity = try TestCertificate(in: directory, "gateway", issuer: authority)
         let rights = ["~sallyport:*", "+@all"]
         func grant(_ password: String) throws {
-            let outcome = try ChildProcess.run(
-                "redis-cli",
-                [
-                    "-s", server.socketPath, "ACL", "SETUSER", "gateway", "reset", "on",
-                    ">\(password)",
-                ]
-                    + rights)
-            try #require(outcome.standardOutput == "OK\n")
+            let words = ["ACL", "SETUSER", "gateway", "reset", "on", ">\(password)"]
+            try #require(try server.command(words + rights) == "OK")
         }
         try grant("first")
         let passwordPath = try directory.write("first\n", to: "password")

@@ -46,6 +46,26 @@ public final class RawSocket: @unchecked Sendable {
         guard status == 0 else { throw RawSocketError.system("connect to port \(port)") }
     }
 
+    /// Connects to a Unix socket.
+    convenience init(path: String) throws {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+            throw RawSocketError("\(path): too long for a socket")
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw RawSocketError.system("socket") }
+        self.init(adopting: descriptor)
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else { throw RawSocketError.system("connect to \(path)") }
+    }
+
     deinit { close() }
 
     static func withLoopback<Result>(

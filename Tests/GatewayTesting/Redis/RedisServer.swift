@@ -12,7 +12,7 @@ public final class RedisServer: @unchecked Sendable {
     private let directory: ScratchDirectory
     private let arguments: [String]
     private let launcher: [String]
-    /// For redis-cli.
+    /// For ``command(_:password:)``.
     private let password: String?
     private let lock = NSLock()
     private var process: ChildProcess
@@ -191,34 +191,21 @@ public final class RedisServer: @unchecked Sendable {
     /// Waits until a replica has all that was written so far.
     public func waitForReplica() throws {
         // WAIT counts from the last write of its own connection.
-        let outcome = try ChildProcess.run(
-            "redis-cli", ["-s", socketPath], environment: login(nil),
-            standardInput: Array("SET marker 1\nWAIT 1 0\n".utf8))
-        guard outcome.standardOutput == "OK\n1\n" else {
-            throw ChildProcessError(description: "WAIT: \(outcome.standardOutput)")
+        let dialog = try RedisDialog(socketPath, password: password)
+        let replies = try [dialog.ask(["SET", "marker", "1"]), dialog.ask(["WAIT", "1", "0"])]
+        guard replies == ["OK", "1"] else {
+            throw ChildProcessError(description: "WAIT: \(replies)")
         }
     }
 
-    /// Runs one command by redis-cli (unix socket) and returns what it printed, without the last
-    /// line feed.
+    /// Runs one command, on a connection of its own to the Unix socket, and returns what redis-cli
+    /// would print, without the last line feed.
     @discardableResult
     public func command(_ words: String..., password: String? = nil) throws -> String {
         try command(words, password: password)
     }
 
     public func command(_ words: [String], password: String? = nil) throws -> String {
-        let outcome = try ChildProcess.run(
-            "redis-cli", ["-s", socketPath] + words,
-            environment: login(password))
-        guard outcome.status == .exited(0) else {
-            throw ChildProcessError(
-                description: "redis-cli \(words): \(outcome.standardOutput)\(outcome.standardError)"
-            )
-        }
-        return outcome.standardOutput.trimmingCharacters(in: .newlines)
-    }
-
-    private func login(_ password: String?) -> [String: String] {
-        (password ?? self.password).map { ["REDISCLI_AUTH": $0] } ?? [:]
+        try RedisDialog(socketPath, password: password ?? self.password).ask(words)
     }
 }
