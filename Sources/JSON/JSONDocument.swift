@@ -1,3 +1,4 @@
+import Bytes
 import CJansson
 
 /// One parsed JSON text (RFC 8259), held in the parser's own tree.
@@ -36,7 +37,16 @@ public struct JSONDocument: ~Copyable {
     private static let hasAllocator: Void = sallyport_json_set_allocator()
 
     private static func firstNUL(in bytes: Span<UInt8>) -> Int? {
-        bytes.indices.first { bytes[$0] == 0 }
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var index = 0
+        // Eight at a time while none is zero.
+        while index &+ 8 <= bytes.count {
+            let word = bytes.littleEndianWord(at: index)
+            guard (word &- ones) & ~word & (ones &* 0x80) == 0 else { break }
+            index &+= 8
+        }
+        while index < bytes.count, bytes[index] != 0 { index &+= 1 }
+        return index < bytes.count ? index : nil
     }
 
     /// The whole text as a value. Throws if two member names are the same in Swift.

@@ -71,7 +71,7 @@ struct SourceExcerpt: Sendable {
             let word = Array(word.unicodeScalars)
             guard word.count <= line.count else { return nil }
             return (0...line.count - word.count).first {
-                line[$0..<$0 + word.count].elementsEqual(word)
+                line[$0] == word[0] && line[$0..<$0 + word.count].elementsEqual(word)
             }
             .map { $0 + word.count }
         }

@@ -3,6 +3,17 @@ import Testing
 
 @Suite("JSONValue")
 struct JSONValueTests {
+    @Test("refuses a NUL wherever it is, and says where")
+    func nul() {
+        let text = Array(#"{"numbers":[1,2,3],"b":true}"#.utf8)
+        for offset in 0...text.count {
+            let damaged = text[..<offset] + [0] + text[offset...]
+            #expect(throws: JSONError.malformed(offset: offset)) {
+                _ = try JSONValue.parse(Array(damaged).span, byteCountMax: 100)
+            }
+        }
+    }
+
     @Test("holds every kind of value")
     func kinds() throws {
         let text = #"{"o":{},"a":[1,-9223372036854775808,1.5,"s",true,false,null]}"#

@@ -109,11 +109,18 @@ final class MessageReader {
 
     /// The index after the first empty line.
     private static func headEnd(in bytes: [UInt8], from start: Int) -> Int? {
-        guard bytes.count >= start + 4 else { return nil }
-        return (start...bytes.count - 4).first {
-            bytes[$0] == 0x0D && bytes[$0 + 1] == 0x0A && bytes[$0 + 2] == 0x0D
-                && bytes[$0 + 3] == 0x0A
-        }.map { $0 + 4 }
+        var index = start
+        while index + 4 <= bytes.count {
+            // Most bytes are no line feed, so that only each fourth one is looked at.
+            switch bytes[index + 3] {
+            case 0x0A where bytes[index..<index + 3].elementsEqual([0x0D, 0x0A, 0x0D]):
+                return index + 4
+            case 0x0A: index += 2
+            case 0x0D: index += 1
+            default: index += 4
+            }
+        }
+        return nil
     }
 
     static func parse(_ head: [UInt8]) -> HTTPMessage {
