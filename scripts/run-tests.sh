@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs `swift test` with the given options. Without --filter or --skip, the tests run in two
+# Runs `swift test` with the given options. Without --filter or --skip, the tests run in three
 # processes side by side: each has as many threads as there are processors, and most tests wait for
-# other programs. The output of the second follows that of the first.
+# other programs. The output of the second and third follows that of the first.
 #
 # Where tests fail, what they said comes once more at the end, before the runners' own closing
 # lines: among a thousand tests it is not to be found otherwise, and not at all where only the end
@@ -75,31 +75,43 @@ failed_tests() {
 # The line with which the runner of a log closes.
 closing_line() { grep -aE '^[✘✔] Test run with' "$1" | tail -n 1; }
 
-names=(first)
+# start NAME OPTION...: runs tests in the background.
+start() {
+    touch "$logs/$1"
+    run "$@" &
+    runners+=($!)
+}
+
+# Waits until the last tests that were started have begun: two runners that open the package's
+# database at the same moment shut each other out.
+await_begin() {
+    until grep -qa 'Test run' "$logs/$1" || ! kill -0 "${runners[-1]}" 2>/dev/null; do
+        sleep 0.2
+    done
+}
+
+runners=()
 case " $* " in
-*' --filter '* | *' --skip '*) run first "$@" & ;;
+*' --filter '* | *' --skip '*)
+    names=(first)
+    start first "$@"
+    ;;
 *)
-    names=(first second)
-    touch "$logs/second"
-    # What the package's own lock would keep apart does not build.
-    half='^(RequestPathTests|ClientTests)\.'
-    run first --ignore-lock --filter "$half" "$@" &
-    second_options=(--ignore-lock --skip "$half" "$@")
+    names=(first second third)
+    # Parts of like length. What the package's own lock would keep apart does not build.
+    start first --ignore-lock --filter '^(RequestPathTests\.[A-P]|ClientTests\.)' "$@"
+    await_begin first
+    start second --ignore-lock --filter '^(RequestPathTests\.[^A-P]|KeyStoreTests\.)' "$@"
+    await_begin second
+    start third --ignore-lock --skip '^(RequestPathTests|ClientTests|KeyStoreTests)\.' "$@"
     ;;
 esac
-first=$!
-touch "$logs/first"
-if [ ${#names[@]} -eq 2 ]; then
-    # Two that open the package's database at the same moment shut each other out.
-    until grep -qa 'Test run' "$logs/first" || ! kill -0 "$first" 2>/dev/null; do sleep 0.2; done
-fi
-tail -n +1 -f --pid="$first" "$logs/first" &
+tail -n +1 -f --pid="${runners[0]}" "$logs/first" &
 shown=$!
 status=0
-if [ ${#names[@]} -eq 2 ]; then run second "${second_options[@]}" || status=$?; fi
-wait "$first" || status=$?
+for runner in "${runners[@]}"; do wait "$runner" || status=$?; done
 wait "$shown"
-if [ ${#names[@]} -eq 2 ]; then cat "$logs/second"; fi
+for name in "${names[@]:1}"; do cat "$logs/$name"; done
 
 if [ "$status" -ne 0 ]; then
     echo
@@ -107,9 +119,9 @@ if [ "$status" -ne 0 ]; then
     for name in "${names[@]}"; do failures "$logs/$name"; done
 fi
 for name in "${names[@]}"; do
-    if [ "$status" -ne 0 ] || [ ${#names[@]} -eq 2 ]; then closing_line "$logs/$name"; fi
+    if [ "$status" -ne 0 ] || [ ${#names[@]} -gt 1 ]; then closing_line "$logs/$name"; fi
 done
-if [ "$status" -eq 0 ] || [ ${#names[@]} -ne 2 ]; then exit "$status"; fi
+if [ "$status" -eq 0 ] || [ ${#names[@]} -eq 1 ]; then exit "$status"; fi
 
 again=()
 for name in "${names[@]}"; do

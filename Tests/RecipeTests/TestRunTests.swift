@@ -9,8 +9,8 @@ struct TestRunTests {
 
     init() throws { directory = try ScratchDirectory() }
 
-    /// Runs it with a `swift` of which one process has failed in these functions. `again`: what it
-    /// does when it is asked once more, and what it says of that.
+    /// Runs it with a `swift` of which one process of three has failed in these functions. `again`:
+    /// what it does when it is asked once more, and what it says of that.
     private func run(
         failing functions: [String], closes: Bool = true, again: (status: Int, testCount: Int)
     ) throws -> (outcome: ChildProcess.Outcome, calls: [Substring]) {
@@ -54,7 +54,7 @@ struct TestRunTests {
     func success() throws {
         let (outcome, calls) = try run(failing: [], again: (1, 0))
         #expect(outcome.status == .exited(0))
-        #expect(calls.count == 2)
+        #expect(calls.count == 3)
     }
 
     @Test("names a test that failed beside the others and passes on its own")
@@ -63,7 +63,7 @@ struct TestRunTests {
         #expect(outcome.status == .exited(0))
         #expect(outcome.standardOutput.contains("a defect to be mended"))
         #expect(outcome.standardOutput.contains("  GatewayTests\\.SomeTests/one\\(\\)\n"))
-        #expect(calls.count == 3)
+        #expect(calls.count == 4)
         let patterns = ["one", "two"].map { "--filter ^GatewayTests\\.SomeTests/\($0)\\(\\)" }
         #expect(calls.last?.hasSuffix("--no-parallel " + patterns.joined(separator: " ")) == true)
     }
@@ -74,20 +74,20 @@ struct TestRunTests {
     func failure(status: Int, testCount: Int) throws {
         let (outcome, calls) = try run(failing: ["one"], again: (status, testCount))
         #expect(outcome.status == .exited(1))
-        #expect(calls.count == 3)
+        #expect(calls.count == 4)
     }
 
     @Test("fails at once where many tests failed")
     func many() throws {
         let (outcome, calls) = try run(failing: ["one", "two", "three", "four"], again: (0, 4))
         #expect(outcome.status == .exited(1))
-        #expect(calls.count == 2)
+        #expect(calls.count == 3)
     }
 
     @Test("fails at once where a process ended before its tests", arguments: [[], ["one"]])
     func crash(functions: [String]) throws {
         let (outcome, calls) = try run(failing: functions, closes: false, again: (0, 1))
         #expect(outcome.status == .exited(1))
-        #expect(calls.count == 2)
+        #expect(calls.count == 3)
     }
 }
