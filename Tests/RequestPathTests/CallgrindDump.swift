@@ -2,7 +2,7 @@
 /// Specification" of valgrind's manual).
 struct CallgrindDump {
     /// Instructions of everything that was counted.
-    private(set) var instructions = 0
+    let instructions: Int
     /// Instructions by the file of the program or library that they are in.
     private var byObject: [Substring: Int] = [:]
     /// By the name of a function: how often it was called, and with how many instructions, those of
@@ -11,14 +11,14 @@ struct CallgrindDump {
 
     /// Nil for a dump that is not complete.
     init?(_ text: String) {
-        guard text.hasSuffix("\n") else { return nil }
+        guard let total = Self.total(of: text) else { return nil }
+        instructions = total
         var objects = Names()
         var functions = Names()
         var object = Substring()
         var callee = Substring()
         /// How often the callee was called whose instructions the next line tells.
         var callCount: Int?
-        var isComplete = false
         // By bytes, because dumps are long, and where a character ends takes long to find.
         for line in text.utf8.split(separator: Self.lineFeed).map(Substring.init) {
             switch line.utf8.first {
@@ -35,14 +35,7 @@ struct CallgrindDump {
                     byObject[object, default: 0] += count
                 }
             default:
-                guard let sign = line.utf8.firstIndex(of: UInt8(ascii: "=")) else {
-                    if line.hasPrefix("totals: "), let total = Int(line.dropFirst(8)) {
-                        // The last thing to be written.
-                        instructions = total
-                        isComplete = true
-                    }
-                    continue
-                }
+                guard let sign = line.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
                 let value = line[line.utf8.index(after: sign)...]
                 switch line[..<sign] {
                 case "ob": object = objects.name(value)
@@ -54,7 +47,16 @@ struct CallgrindDump {
                 }
             }
         }
-        guard isComplete else { return nil }
+    }
+
+    /// The instructions of everything that a dump has counted: its last line, which is all that is
+    /// read of it. Nil for a dump that is not complete.
+    static func total(of text: String) -> Int? {
+        guard text.utf8.last == lineFeed else { return nil }
+        let end = text.utf8.suffix(40).dropLast()
+        guard let start = end.lastIndex(of: lineFeed) else { return nil }
+        let line = text[end.index(after: start)..<end.endIndex]
+        return line.hasPrefix("totals: ") ? Int(line.dropFirst(8)) : nil
     }
 
     private static let lineFeed = UInt8(ascii: "\n")

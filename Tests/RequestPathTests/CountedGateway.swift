@@ -65,25 +65,31 @@ final class CountedGateway {
 
     static let triesMax = 20
 
-    /// Instructions from the end of the exchange before to that of the one which `send` makes.
-    ///
-    /// Tables of an exchange grow now and then, so that the least of some tries is what it needs.
-    func count(tries: Int, _ send: () throws -> Void) throws -> Int {
-        try Self.least(of: tries, above: 0) { try cost(send).instructions }
+    /// Instructions from the end of the exchange before to that of the one which `send` makes; not
+    /// more than one.
+    func instructions(_ send: () throws -> Void) throws -> Int {
+        try dump(send, CallgrindDump.total)
     }
 
     /// What the exchange takes that `send` makes; not more than one.
     func cost(_ send: () throws -> Void) throws -> CallgrindDump {
+        try dump(send) { CallgrindDump($0) }
+    }
+
+    /// Has `read` read the dump of the exchange that `send` makes, once it is complete.
+    private func dump<Result>(
+        _ send: () throws -> Void, _ read: (String) -> Result?
+    ) throws -> Result {
         try send()
         dumpCount += 1
         let limit = ChildProcess.deadline
         while Date() < limit {
             if let path = dumpPath(dumpCount),
                 let text = try? String(contentsOfFile: path, encoding: .utf8),
-                let dump = CallgrindDump(text)
+                let result = read(text)
             {
                 try FileManager.default.removeItem(atPath: path)
-                return dump
+                return result
             }
             _ = poll(nil, 0, 5)
         }

@@ -191,11 +191,11 @@ struct UnprovedCostTests {
         func cost(_ growing: Growing, _ size: Int, within bound: Int = 0) throws -> Int {
             let bytes = growing.make(size)
             return try CountedGateway.least(of: 2, above: bound) {
-                try counted.cost {
+                try counted.instructions {
                     let client = try counted.gateway.connect()
                     try client.send(bytes)
                     _ = try client.receive()
-                }.instructions
+                }
             }
         }
         for growing in Self.heads + Self.bodies {
