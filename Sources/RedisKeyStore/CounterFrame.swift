@@ -2,7 +2,7 @@ import Redis
 
 /// The arguments that all calls of the counter script at one master share, encoded once.
 final class CounterFrame {
-    let layout: RedisKeyLayout
+    private let layout: RedisKeyLayout
     /// The arguments before the names of the keys, and those after them, of each part.
     private let whole: (RedisCommand, RedisCommand)
     private let spend: (RedisCommand, RedisCommand)
@@ -34,22 +34,19 @@ final class CounterFrame {
         wholeLook = RedisCommand(kind, CounterScript.Look.whole.rawValue)
     }
 
-    /// Appends what stands before the names of the keys.
-    func begin(_ part: CounterScript.Part, in command: inout RedisCommand) {
-        switch part {
-        case .whole: command.append(argumentsOf: whole.0)
-        case .spend: command.append(argumentsOf: spend.0)
-        case .count: command.append(argumentsOf: count.0)
-        }
-    }
-
-    /// Appends what stands between these names and what each call has of its own.
-    func goOn(_ part: CounterScript.Part, in command: inout RedisCommand) {
-        switch part {
-        case .whole: command.append(argumentsOf: whole.1)
-        case .spend: command.append(argumentsOf: spend.1)
-        case .count: command.append(argumentsOf: count.1)
-        }
+    /// Appends all that stands before what each call has of its own.
+    func begin(
+        _ part: CounterScript.Part, _ names: CounterNames, in command: inout RedisCommand
+    ) {
+        let ends =
+            switch part {
+            case .whole: whole
+            case .spend: spend
+            case .count: count
+            }
+        command.append(argumentsOf: ends.0)
+        layout.append(names, part, to: &command)
+        command.append(argumentsOf: ends.1)
     }
 
     /// Appends what stands before the rates.

@@ -86,9 +86,7 @@ package enum CounterScript {
         /// Writes the call to the master of `frame`.
         func write(_ frame: CounterFrame, to command: inout RedisCommand) {
             command.clear()
-            frame.begin(part, in: &command)
-            frame.layout.append(names, part, to: &command)
-            frame.goOn(part, in: &command)
+            frame.begin(part, names, in: &command)
             command.append(paddedHexadecimal: incarnation.value)
             command.append(Int(mark))
             command.append(windowSize)
