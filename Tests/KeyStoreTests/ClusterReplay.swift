@@ -396,27 +396,16 @@ private final class RedisLink {
         let text: String
     }
 
-    private let socket: RawSocket
-    private var reader = RedisReplyReader(byteCountMax: 1 << 20)
+    private let dialog: RedisDialog
     private(set) var digest = ""
 
     init(_ server: RedisServer, script: String) throws {
-        socket = try RawSocket(port: server.port)
+        dialog = try RedisDialog(server.socketPath)
         let reply = try ask(RedisCommand("SCRIPT", "LOAD", script))
         digest = try #require(reply.text, "\(reply)")
     }
 
-    func ask(_ command: RedisCommand) throws -> RedisReply {
-        var bytes = ByteBuffer()
-        command.write(to: &bytes)
-        try socket.send(bytes.readable.array)
-        while true {
-            if let reply = try reader.next() { return reply }
-            let chunk = try socket.receive()
-            guard !chunk.isEmpty else { throw Silence(text: "a connection has ended") }
-            try reader.feed(chunk.span)
-        }
-    }
+    func ask(_ command: RedisCommand) throws -> RedisReply { try dialog.ask(command) }
 }
 
 /// What the model calls its two slots: a key whose counter the first of two masters keeps, and

@@ -271,17 +271,14 @@ struct EmbeddedCountersTests {
     func memory() throws {
         try OwnProcess.run(Self.self) {
             var bench = EmbeddedBench()
-            func resident() throws -> Int {
-                try #require(ProcessUsage.read().map { Int($0.residentByteCount) })
-            }
-            let before = try resident()
+            let before = try OwnProcess.residentByteCount()
             // Just below a power of two in each shard, as with a million.
             let total = 250_000
             for _ in 0..<total {
                 let keyID = bench.generator.keyID()
                 try #require(bench.advance(keyID, 1, window: 1024) == .accepted)
             }
-            let byteCount = try resident() - before
+            let byteCount = try OwnProcess.residentByteCount() - before
             #expect(byteCount / total < 110)
         }
     }

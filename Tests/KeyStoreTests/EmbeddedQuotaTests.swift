@@ -1,5 +1,4 @@
 import Bytes
-import EventLoop
 import GatewayTesting
 import KeyStore
 import Testing
@@ -155,10 +154,7 @@ struct EmbeddedQuotaTests {
     @Test("a count takes some fifty bytes")
     func memory() throws {
         try OwnProcess.run(Self.self) {
-            func resident() throws -> Int {
-                try #require(ProcessUsage.read().map { Int($0.residentByteCount) })
-            }
-            let before = try resident()
+            let before = try OwnProcess.residentByteCount()
             let total = 300_000
             for name in UInt64(0)..<UInt64(total) {
                 // As evenly spread as pseudonyms.
@@ -167,7 +163,7 @@ struct EmbeddedQuotaTests {
                     QuotaCharge(.take(1), of: count(mixed), limit: 9), nowMilliseconds: 0,
                     wallMilliseconds: Self.start)
             }
-            let byteCount = try resident() - before
+            let byteCount = try OwnProcess.residentByteCount() - before
             #expect(quotas.countCount == total)
             #expect(byteCount / total < 64)
         }

@@ -225,9 +225,9 @@ struct RedisCheckupTests {
     }
 
     private func grant(_ server: RedisServer, _ rights: [String]) throws {
-        let words = "ACL SETUSER gateway on >secret resetkeys ~sallyport:* -@all"
-        let rights = rights.flatMap { $0.split(separator: " ") }.map(String.init)
-        let answer = try server.command(words.split(separator: " ").map(String.init) + rights)
+        let words = ["ACL SETUSER gateway on >secret resetkeys ~sallyport:* -@all"] + rights
+        let answer = try server.command(
+            words.joined(separator: " ").split(separator: " ").map(String.init))
         try #require(answer == "OK", "\(answer)")
     }
 }

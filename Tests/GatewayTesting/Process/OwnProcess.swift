@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 
 /// A process of its own for a test that measures its process, in which other tests work meanwhile.
@@ -26,5 +27,13 @@ public enum OwnProcess {
         guard outcome.status == .exited(0), text.contains("with 1 test ") else {
             throw ChildProcessError(description: text)
         }
+    }
+
+    /// The resident memory of this process, in bytes.
+    public static func residentByteCount() throws -> Int {
+        guard let usage = ProcessUsage.read() else {
+            throw ChildProcessError(description: "the system does not tell the memory of a process")
+        }
+        return Int(usage.residentByteCount)
     }
 }

@@ -1,6 +1,6 @@
 import Bytes
 import Foundation
-import Redis
+public import Redis
 
 /// A connection to a Redis server on which one command after another is answered. redis-cli would
 /// do the same, but takes ten milliseconds of processor time to start.
@@ -20,13 +20,15 @@ public final class RedisDialog {
     public func ask(_ words: [String]) throws -> String {
         var command = RedisCommand()
         for word in words { command.append(word) }
+        return try ask(command).printed.trimmingCharacters(in: .newlines)
+    }
+
+    public func ask(_ command: RedisCommand) throws -> RedisReply {
         var output = ByteBuffer()
         command.write(to: &output)
         try socket.send(output.readable.array)
         while true {
-            if let reply = try reader.next() {
-                return reply.printed.trimmingCharacters(in: .newlines)
-            }
+            if let reply = try reader.next() { return reply }
             let bytes = try socket.receive()
             guard !bytes.isEmpty else { throw RawSocketError("Redis closed the connection") }
             try reader.feed(bytes.span)
