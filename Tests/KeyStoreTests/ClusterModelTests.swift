@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import GatewayTesting
+import RedisKeyStore
 import Testing
 
 /// `CLUSTER_WAYS=200` takes as many ways, `CLUSTER_SEED=17` those from there on.
@@ -10,8 +11,19 @@ private let firstSeed = environment["CLUSTER_SEED"].flatMap { Int($0) } ?? 1
 private let isLong = environment["CLUSTER_WAYS"] != nil
 private let hasSpin = (try? ChildProcess.run("spin", ["-V"]))?.status == .exited(0)
 
+@Suite("The faults planted in the scripts of a cluster")
+struct PlantedFaultTests {
+    @Test("find the words that they turn", arguments: ClusterFault.allCases)
+    func words(_ fault: ClusterFault) throws {
+        let isInScript = fault != .epoch
+        #expect(try (fault.script() != CounterScript.source) == isInScript)
+    }
+}
+
 @Suite(
     "The scripts and the model of a cluster",
+    // All faults at once would be 120 servers.
+    .serialized,
     .enabled(if: isLong && RedisServer.isInstalled && hasSpin),
     .timeLimit(.minutes(120)))
 struct ClusterModelTests {

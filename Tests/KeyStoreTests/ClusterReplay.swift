@@ -15,21 +15,23 @@ enum ClusterFault: String, CaseIterable, Sendable {
     case epoch
     case spentMark
 
-    /// The counter script with one comparison turned.
-    var script: String {
+    /// The words of the counter script that are turned, and what stands there instead; nil if the
+    /// fault is not in the script.
+    private var turn: (old: String, new: String)? {
         switch self {
         case .incarnation:
-            turned("string.sub(record, 1, 16) ~= ARGV[3]", "string.sub(record, 1, 16) == ARGV[2]")
-        case .wholeIdentity:
-            turned("(ARGV[12] == 'whole' or not state)", "(ARGV[12] == 'none')")
-        case .epoch: CounterScript.source
-        case .spentMark: turned("if spent then", "if spent == '' then")
+            ("string.sub(record, 1, 16) ~= ARGV[3]", "string.sub(record, 1, 16) == ARGV[2]")
+        case .wholeIdentity: ("(ARGV[12] == 'whole' or not state or not counts)", "false")
+        case .epoch: nil
+        case .spentMark: ("if spent then", "if spent == '' then")
         }
     }
 
-    private func turned(_ old: String, _ new: String) -> String {
-        precondition(CounterScript.source.contains(old), "no \(old) in the script")
-        return CounterScript.source.replacingOccurrences(of: old, with: new)
+    /// The counter script with one comparison turned.
+    func script() throws -> String {
+        guard let turn else { return CounterScript.source }
+        try #require(CounterScript.source.contains(turn.old))
+        return CounterScript.source.replacingOccurrences(of: turn.old, with: turn.new)
     }
 }
 
@@ -93,7 +95,7 @@ final class ClusterReplay {
         cluster = try RedisCluster(masterCount: 2)
         masters = Array(cluster.servers[..<2])
         replicas = Array(cluster.servers[2...])
-        let script = fault?.script ?? CounterScript.source
+        let script = try fault?.script() ?? CounterScript.source
         links = try masters.map { try RedisLink($0, script: script) }
         calls = CounterCalls(RedisCounterBench.configuration(cluster))
         records = ClusterPlaces.recordTags.map { [calls] in calls.layout.record(tag: $0) }
@@ -301,8 +303,11 @@ final class ClusterReplay {
         try wait("an heir that knows its slots") {
             try Place.allCases.allSatisfy { try keeper(of: $0, asking: heir) }
         }
+        // Else it might take an epoch that another master has, and would have to give way.
+        try awaitEpochs(also: heir)
         try masters[master].kill()
-        try heir.command("CLUSTER", "FAILOVER", "TAKEOVER")
+        let reply = try heir.command("CLUSTER", "FAILOVER", "TAKEOVER")
+        try #require(reply == "OK")
         masters[master] = heir
         highestEpoch = master
         looks[master] = nil
@@ -313,7 +318,7 @@ final class ClusterReplay {
     private func takeUp(_ master: Int) throws {
         lives[master] = false
         links[master] = try RedisLink(
-            masters[master], script: fault?.script ?? CounterScript.source)
+            masters[master], script: try fault?.script() ?? CounterScript.source)
         try wait("a whole cluster") {
             try masters.allSatisfy { try $0.command("CLUSTER", "INFO").contains("state:ok") }
                 && masters.allSatisfy { witness in
@@ -362,10 +367,10 @@ final class ClusterReplay {
     }
 
     /// Two that raise theirs without having heard of each other would come to the same.
-    private func awaitEpochs() throws {
+    private func awaitEpochs(also heir: RedisServer? = nil) throws {
         try wait("epochs") {
-            let epochs = try masters.map { master in
-                try master.command("CLUSTER", "INFO").split(whereSeparator: \.isNewline)
+            let epochs = try (masters + (heir.map { [$0] } ?? [])).map { server in
+                try server.command("CLUSTER", "INFO").split(whereSeparator: \.isNewline)
                     .filter { $0.hasPrefix("cluster_current_epoch") || $0.contains("my_epoch") }
                     .compactMap { $0.split(separator: ":").last.flatMap { Int($0) } }
             }
@@ -384,7 +389,10 @@ final class ClusterReplay {
     private func wait(_ what: String, until isSo: () throws -> Bool) throws {
         let limit = ContinuousClock.now + RedisCounterBench.patience
         while try !isSo() {
-            guard ContinuousClock.now < limit else { throw RedisLink.Silence(text: what) }
+            guard ContinuousClock.now < limit else {
+                let views = masters.map { (try? $0.command("CLUSTER", "NODES")) ?? "" }
+                throw RedisLink.Silence(text: "\(what)\n" + views.joined(separator: "\n"))
+            }
             _ = poll(nil, 0, 20)
         }
     }
