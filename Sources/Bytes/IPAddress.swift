@@ -65,7 +65,9 @@ public enum IPAddress {
     /// The canonical text (RFC 5952 section 4 for IPv6).
     public static func text(_ bytes: [UInt8]) -> String {
         guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
-        let groups = (0..<8).map { UInt16(bytes[$0 * 2]) << 8 | UInt16(bytes[$0 * 2 + 1]) }
+        let groups = (0..<8).map { index -> UInt16 in
+            UInt16(bytes[index * 2]) << 8 | UInt16(bytes[index * 2 + 1])
+        }
         let gap = longestZeroRun(groups)
         let texts = groups.map { String($0, radix: 16) }
         guard let gap else { return texts.joined(separator: ":") }

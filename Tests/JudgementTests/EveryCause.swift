@@ -11,31 +11,30 @@ import Judgement
 /// refuses them when a case is added, so that none is forgotten.
 enum EveryCause {
     static var all: [(reason: Reason, cause: Cause)] {
-        Cause.Check.allCases.map { (.badRequest, .check($0)) }
-            + HTTPFault.allCases.map { (.badRequest, .httpFault($0)) }
-            + chain(from: .malformed(.format), next).map { (.assertionInvalid, $0) }
-            + chain(from: ClientDataFailure.json("x"), next)
+        // One line for each kind: of a single expression the compiler would need 5 s for the types.
+        var all: [(reason: Reason, cause: Cause)] = named
+        all += Cause.Check.allCases.map { (.badRequest, .check($0)) }
+        all += HTTPFault.allCases.map { (.badRequest, .httpFault($0)) }
+        all += chain(from: .malformed(.format), next).map { (.assertionInvalid, $0) }
+        all += chain(from: ClientDataFailure.json("x"), next)
             .map { (.assertionMalformed, .clientDataFailed($0)) }
-            + ClientDataMismatch.allCases.map { (.requestMismatch, .clientDataMismatch($0)) }
-            + chain(from: AttestationFailure.malformed(.format), next)
+        all += ClientDataMismatch.allCases.map { (.requestMismatch, .clientDataMismatch($0)) }
+        all += chain(from: AttestationFailure.malformed(.format), next)
             .map { (.attestationInvalid, .enrolmentFailed(PlatformFailure($0))) }
-            + chain(from: ReceiptFailure.malformed("x"), next).map {
-                (.ok, .enrolmentFlawed(PlatformFailure($0)))
-            }
-            + AndroidAttestationFailure.allCodes.map {
-                (
-                    .attestationInvalid,
-                    .enrolmentFailed(PlatformFailure(.other, code: $0, description: $0))
-                )
-            }
-            + [(.storeUnavailable, .enrolmentFailed(AndroidPlatform.revocationsMissing))]
-            + SessionTokenFailure.allCases.map { (.tokenInvalid, .tokenFailed($0)) }
-            + TokenFailure.allCases.map {
-                ($0 == .keysMissing ? .storeUnavailable : .tokenInvalid, .proofFailed($0))
-            }
-            + chain(from: UpstreamFailure.connect(description: "x"), next)
+        all += chain(from: ReceiptFailure.malformed("x"), next)
+            .map { (.ok, .enrolmentFlawed(PlatformFailure($0))) }
+        all += AndroidAttestationFailure.allCodes.map { code in
+            let failure = PlatformFailure(.other, code: code, description: code)
+            return (.attestationInvalid, .enrolmentFailed(failure))
+        }
+        all.append((.storeUnavailable, .enrolmentFailed(AndroidPlatform.revocationsMissing)))
+        all += SessionTokenFailure.allCases.map { (.tokenInvalid, .tokenFailed($0)) }
+        all += TokenFailure.allCases.map {
+            ($0 == .keysMissing ? .storeUnavailable : .tokenInvalid, .proofFailed($0))
+        }
+        all += chain(from: UpstreamFailure.connect(description: "x"), next)
             .map { ($0.reason, .upstreamFailed($0)) }
-            + named
+        return all
     }
 
     /// The causes whose name is the operator's or Apple's.

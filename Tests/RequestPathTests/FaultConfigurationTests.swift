@@ -168,7 +168,7 @@ struct FaultConfigurationTests {
         let good = try Self.text(gateway.configurationPath)
         let device = try site.enrolledDevice(at: gateway)
         let taken = try RecordingUpstream()
-        for (text, words) in [
+        let broken: [(text: String, words: [String])] = [
             ("", []), ("a: [", ["sallyport-\(gateway.port).yaml:"]),
             (good.replacingOccurrences(of: "mode: off", with: "mode: of"), ["mode"]),
             (good.replacingOccurrences(of: "workers: 1", with: "workers: 2"), ["workers"]),
@@ -188,7 +188,8 @@ struct FaultConfigurationTests {
                 good + "secrets: { challenge_key_file: \(site.directory.path)/none.key }\n",
                 ["none.key"]
             ),
-        ] {
+        ]
+        for (text, words) in broken {
             let outcome = "\(try gateway.reload(text: text))"
             #expect(outcome.contains("reload_failed"), "\(outcome)")
             for word in words { #expect(outcome.contains(word), "\(outcome)") }

@@ -43,7 +43,7 @@ struct AdminAPISettingsTests {
     func problems() throws {
         let token = Self.token
         let at = "1:71: admin.api.token_file: \"/tokens\" "
-        let cases = [
+        let cases: [(file: String, message: String)] = [
             ("", "holds no token: write one on a line (openssl rand -hex 32)"),
             ("# x\n", "holds no token: write one on a line (openssl rand -hex 32)"),
             (

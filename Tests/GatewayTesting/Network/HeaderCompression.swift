@@ -20,7 +20,12 @@ final class HeaderCompression {
     }
 
     static func encode(bytes fields: [([UInt8], [UInt8])]) -> [UInt8] {
-        fields.flatMap { [0] + length($0.0.count) + $0.0 + length($0.1.count) + $0.1 }
+        var block: [UInt8] = []
+        for (name, value) in fields {
+            block.append(0)
+            for text in [name, value] { block += length(text.count) + text }
+        }
+        return block
     }
 
     private static func length(_ count: Int) -> [UInt8] {
