@@ -16,8 +16,8 @@ BASE = 30 * MIB
 # Pages that SQLite keeps for the connection that reads and for the one that writes.
 SQLITE_CACHES = 16 * MIB
 # A floor is 160 bytes in memory and 64 in a file whose pages are resident, too. An embedded key
-# takes 100 before it has used more than 64 counters.
-CACHED_KEY, FLOOR, EMBEDDED_KEY, SPENT_CHALLENGE = 200, 224, 228, 26
+# takes 64 before it has used more than 64 counters.
+CACHED_KEY, FLOOR, EMBEDDED_KEY, SPENT_CHALLENGE = 200, 224, 192, 26
 # By what a client speaks; idle for longer than a second.
 IDLE_CONNECTION = {"http": 1 * KIB, "tls": 15 * KIB, "h2": 17 * KIB}
 # limits.head + limits.body_memory + limits.response_buffer, and the head of the answer.

@@ -99,7 +99,8 @@ DECISIONS = [
     (JUDGEMENT, "if ", "policy.onStoreFailure == .tokensOnly", "true", ","),
     # Floors.
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
-     "guard ", "counter > floors[entry]", "counter >= floors[entry]", " else"),
+     "guard distance < min(", "Int(aboveFloor[entry])", "Int(aboveFloor[entry]) + 1",
+     ", rings.bitCount) else"),
     (f"{KEYSTORE}/Floors/FloorShard.swift",
      "for entry in keys.indices { ", "settled[entry] = highest[entry]", None, " }"),
     (f"{KEYSTORE}/Floors/FloorShard.swift",

@@ -62,6 +62,23 @@ struct KeyCacheTests {
         #expect(cache.insert(foreign).appIndex == 0)
     }
 
+    @Test("more records than two bytes can number")
+    func many() {
+        var generator = SeededGenerator(seed: 6)
+        let total = 70_000
+        var cache = KeyCache(recordCountMax: total, apps: Self.apps("A"))
+        var record = generator.record(appID: "A")
+        let ids = (0..<total).map { _ in generator.keyID() }
+        for (number, id) in ids.enumerated() {
+            record.keyID = id
+            record.counterFloor = UInt32(number)
+            cache.insert(record)
+        }
+        cache.invalidate(ids.prefix(total / 2).map { $0 })
+        let found = ids.map { cache.find($0)?.counterFloor }
+        #expect(found == (0..<total).map { $0 < total / 2 ? nil : UInt32($0) })
+    }
+
     @Test("what is known of a device's bits is kept beside every status")
     func deviceBits() {
         var generator = SeededGenerator(seed: 4)

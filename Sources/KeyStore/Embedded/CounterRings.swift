@@ -7,13 +7,12 @@
 struct CounterRings: Sendable {
     /// The size of a whole ring, in words of 64 bits.
     let wordCount: Int
+    /// The last 64 counters of each key, or the place of its whole ring in `wide`.
     private var recent: [UInt64] = []
-    /// The places of whole rings in `wide`, or ``none``.
-    private var places: [Int32] = []
+    /// A bit for each key: true if it has a whole ring.
+    private var isWide = BitList()
     private var wide: [UInt64] = []
-    private var unused: [Int32] = []
-
-    private static let none: Int32 = -1
+    private var unused: [UInt64] = []
 
     init(wordCount: Int) { self.wordCount = wordCount }
 
@@ -23,14 +22,14 @@ struct CounterRings: Sendable {
 
     /// The word of a whole ring that has the counter's bit.
     private func word(of counter: UInt32, at entry: Int) -> Int {
-        Int(places[entry]) * wordCount + Int(counter) % bitCount / 64
+        Int(recent[entry]) * wordCount + Int(counter) % bitCount / 64
     }
 
     // MARK: counters
 
     /// True if the counter, at most `bitCount - 1` below the highest, was accepted.
     func holds(_ counter: UInt32, below highest: UInt32, at entry: Int) -> Bool {
-        guard places[entry] == Self.none else {
+        if isWide[entry] {
             return wide[word(of: counter, at: entry)] & Self.bit(counter) != 0
         }
         return highest - counter < 64 && recent[entry] & Self.bit(counter) != 0
@@ -40,21 +39,21 @@ struct CounterRings: Sendable {
     mutating func accept(_ counter: UInt32, highest: UInt32, at entry: Int) {
         if counter > highest {
             raise(from: highest, to: counter, at: entry)
-        } else if places[entry] == Self.none, highest - counter >= 64 {
+        } else if !isWide[entry], highest - counter >= 64 {
             widen(entry, highest: highest)
         }
-        if places[entry] == Self.none {
-            recent[entry] |= Self.bit(counter)
-        } else {
+        if isWide[entry] {
             wide[word(of: counter, at: entry)] |= Self.bit(counter)
+        } else {
+            recent[entry] |= Self.bit(counter)
         }
     }
 
     /// The counters skipped over become unseen ones; their bits belonged to older counters.
-    private mutating func raise(from highest: UInt32, to counter: UInt32, at entry: Int) {
+    mutating func raise(from highest: UInt32, to counter: UInt32, at entry: Int) {
         let step = Int(counter - highest)
         guard step < bitCount else { return clear(entry) }
-        if places[entry] == Self.none {
+        if !isWide[entry] {
             let bits = step < 64 ? (UInt64(1) << UInt64(step)) &- 1 : .max
             let shift = UInt64((highest &+ 1) % 64)
             let passed = bits << shift | (shift == 0 ? 0 : bits >> (64 - shift))
@@ -70,48 +69,49 @@ struct CounterRings: Sendable {
     }
 
     private mutating func widen(_ entry: Int, highest: UInt32) {
+        let bits = recent[entry]
         if let place = unused.popLast() {
-            places[entry] = place
+            recent[entry] = place
         } else {
-            places[entry] = Int32(wide.count / wordCount)
+            recent[entry] = UInt64(wide.count / wordCount)
             for _ in 0..<wordCount { wide.append(0) }
         }
-        for counter in highest - min(highest, 63)...highest
-        where recent[entry] & Self.bit(counter) != 0 {
+        isWide[entry] = true
+        for counter in highest - min(highest, 63)...highest where bits & Self.bit(counter) != 0 {
             wide[word(of: counter, at: entry)] |= Self.bit(counter)
         }
-        recent[entry] = 0
     }
 
     private mutating func clear(_ entry: Int) {
+        if isWide[entry] {
+            let start = Int(recent[entry]) * wordCount
+            for word in start..<start + wordCount { wide[word] = 0 }
+            unused.append(recent[entry])
+            isWide[entry] = false
+        }
         recent[entry] = 0
-        guard places[entry] != Self.none else { return }
-        let start = Int(places[entry]) * wordCount
-        for word in start..<start + wordCount { wide[word] = 0 }
-        unused.append(places[entry])
-        places[entry] = Self.none
     }
 
     // MARK: entries
 
     mutating func append() {
         recent.append(0)
-        places.append(Self.none)
+        isWide.append(false)
     }
 
     /// Forgets an entry. The last one moves into the gap.
     mutating func removeDensely(at entry: Int) {
         clear(entry)
         recent.removeDensely(at: entry)
-        places.removeDensely(at: entry)
+        isWide.removeDensely(at: entry)
     }
 
     // MARK: snapshot
 
     /// The words of an entry's whole ring.
     func words(of entry: Int, highest: UInt32) -> [UInt64] {
-        if places[entry] != Self.none {
-            let start = Int(places[entry]) * wordCount
+        if isWide[entry] {
+            let start = Int(recent[entry]) * wordCount
             return Array(wide[start..<start + wordCount])
         }
         var words = [UInt64](repeating: 0, count: wordCount)

@@ -19,17 +19,18 @@ struct CounterShard: Sendable {
     let bounds: Bounds
     /// True after a snapshot was taken. Nothing is accepted any more.
     private(set) var isClosed = false
-    private var index = KeyIndex()
-    private var keys: [KeyID] = []
-    /// The highest accepted counter, or the floor the entry began with.
+    private var index = PositionIndex<ShortKeyID>()
+    private var keys: [ShortKeyID] = []
+    /// The highest accepted counter, or the highest floor that the key was seen with.
     private var highest: [UInt32] = []
-    private var floors: [UInt32] = []
+    /// The number of counters from the floor to the highest one, or the largest number that fits:
+    /// no ring reaches as far below.
+    private var aboveFloor: [UInt16] = []
     /// The time from which an entry may be forgotten: all challenges that its key was seen with
     /// have ended.
-    private var keptUntil: [Int64] = []
-    /// The numbers of challenges spent in the generation that `spentEpochs` names.
-    private var spentCounts: [UInt32] = []
-    private var spentEpochs: [UInt32] = []
+    private var keptUntil: [Seconds] = []
+    /// The number of challenges that each key has spent in a generation.
+    private var spends: [Spends] = []
     private var rings: CounterRings
     private var spent = SpentChallenges()
     private var sweepPosition = 0
@@ -45,7 +46,7 @@ struct CounterShard: Sendable {
     var keyCount: Int { keys.count }
     var spentCount: Int { spent.count }
 
-    func holds(_ keyID: KeyID) -> Bool { index.position(of: keyID, in: keys) != nil }
+    func holds(_ keyID: KeyID) -> Bool { index.position(of: keyID.short, in: keys) != nil }
 
     // MARK: advancing
 
@@ -61,7 +62,7 @@ struct CounterShard: Sendable {
         guard advance.challenge.expiresAt > clock else { return .challengeExpired }
         let fingerprint = SpentChallenges.fingerprint(
             keyHash: keyHash, challenge: advance.challenge.id)
-        let position = index.position(of: advance.keyID, in: keys)
+        let position = index.position(of: advance.keyID.short, in: keys)
         let mark = advance.uniqueness.mark
         switch spent.use(of: fingerprint, mark: mark) {
         case .none: break
@@ -77,12 +78,11 @@ struct CounterShard: Sendable {
         }
         guard hasRoom(at: position) else { return .full }
 
-        let entry = position ?? add(advance.keyID, highest: advance.floor)
-        floors[entry] = max(floors[entry], advance.floor)
+        let entry = position ?? add(advance.keyID.short, highest: advance.floor)
+        raiseFloor(to: advance.floor, at: entry)
         if let counter { accept(counter, at: entry) }
-        keptUntil[entry] = max(
-            keptUntil[entry], clock + bounds.retention, advance.challenge.expiresAt)
-        countSpent(at: entry)
+        keep(entry, until: max(clock + bounds.retention, advance.challenge.expiresAt))
+        spends[entry].add(in: spent.epoch)
         spent.insert(fingerprint, mark: mark, until: advance.challenge.expiresAt)
         return .accepted
     }
@@ -92,10 +92,9 @@ struct CounterShard: Sendable {
     private func refusal(
         _ advance: CounterAdvance, _ counter: UInt32, at entry: Int
     ) -> CounterVerdict? {
-        guard counter > floors[entry] else { return .counterTooLow }
         guard counter <= highest[entry] else { return nil }
         let distance = Int(highest[entry] - counter)
-        guard distance < rings.bitCount else { return .counterTooLow }
+        guard distance < min(Int(aboveFloor[entry]), rings.bitCount) else { return .counterTooLow }
         if rings.holds(counter, below: highest[entry], at: entry) { return .counterUsed }
         let windowSize = min(max(1, advance.windowSize), rings.bitCount)
         return distance < windowSize ? nil : .counterTooLow
@@ -103,32 +102,44 @@ struct CounterShard: Sendable {
 
     private mutating func accept(_ counter: UInt32, at entry: Int) {
         rings.accept(counter, highest: highest[entry], at: entry)
-        highest[entry] = max(highest[entry], counter)
+        guard counter > highest[entry] else { return }
+        let (raised, doesOverflow) = UInt32(aboveFloor[entry])
+            .addingReportingOverflow(counter - highest[entry])
+        aboveFloor[entry] = doesOverflow ? .max : UInt16(clamping: raised)
+        highest[entry] = counter
+    }
+
+    /// Notes that no counter up to `floor` may be accepted any more.
+    private mutating func raiseFloor(to floor: UInt32, at entry: Int) {
+        if floor > highest[entry] {
+            rings.raise(from: highest[entry], to: floor, at: entry)
+            highest[entry] = floor
+        }
+        aboveFloor[entry] = min(aboveFloor[entry], UInt16(clamping: highest[entry] - floor))
+    }
+
+    private func floor(of entry: Int) -> UInt32 {
+        highest[entry] - min(highest[entry], UInt32(aboveFloor[entry]))
+    }
+
+    private mutating func keep(_ entry: Int, until end: Int64) {
+        keptUntil[entry] = max(keptUntil[entry], Seconds(roundingUp: end))
     }
 
     // MARK: bounds
 
     private func hasRoom(at position: Int?) -> Bool {
         guard spent.count < bounds.spentCountMax else { return false }
-        guard let position, spentEpochs[position] == spent.epoch else { return true }
-        return Int(spentCounts[position]) < bounds.spentCountPerKeyMax
+        guard let position else { return true }
+        return spends[position].count(in: spent.epoch) < bounds.spentCountPerKeyMax
     }
 
-    private mutating func countSpent(at entry: Int) {
-        if spentEpochs[entry] != spent.epoch {
-            spentEpochs[entry] = spent.epoch
-            spentCounts[entry] = 0
-        }
-        spentCounts[entry] += 1
-    }
-
-    private mutating func add(_ keyID: KeyID, highest top: UInt32) -> Int {
-        keys.append(keyID)
+    private mutating func add(_ key: ShortKeyID, highest top: UInt32) -> Int {
+        keys.append(key)
         highest.append(top)
-        floors.append(top)
-        keptUntil.append(.min)
-        spentCounts.append(0)
-        spentEpochs.append(spent.epoch)
+        aboveFloor.append(0)
+        keptUntil.append(.zero)
+        spends.append(Spends())
         rings.append()
         index.insert(keys.count - 1, in: keys)
         return keys.count - 1
@@ -140,7 +151,7 @@ struct CounterShard: Sendable {
         clock = max(clock, now)
         for _ in 0..<min(stepCount, keys.count) {
             if sweepPosition >= keys.count { sweepPosition = 0 }
-            if keptUntil[sweepPosition] <= clock {
+            if keptUntil[sweepPosition].isOver(at: clock) {
                 forget(sweepPosition)
                 if keys.isEmpty { return }
             } else {
@@ -156,10 +167,9 @@ struct CounterShard: Sendable {
         if entry != last { index.move(last, to: entry, in: keys) }
         keys.removeDensely(at: entry)
         highest.removeDensely(at: entry)
-        floors.removeDensely(at: entry)
+        aboveFloor.removeDensely(at: entry)
         keptUntil.removeDensely(at: entry)
-        spentCounts.removeDensely(at: entry)
-        spentEpochs.removeDensely(at: entry)
+        spends.removeDensely(at: entry)
         rings.removeDensely(at: entry)
     }
 
@@ -173,21 +183,18 @@ struct CounterShard: Sendable {
     private static let maskedWordCount = 64
 
     /// The shard as bytes: the counts, the time at which the last spent challenge ends, the entries
-    /// and the spent challenges. It takes 56 to 64 bytes for most keys, and 8 for each challenge.
+    /// and the spent challenges. It takes 36 to 44 bytes for most keys, and 8 for each challenge.
     func encoded() -> [UInt8] {
         let fingerprints = spent.all
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(32 + keys.count * 64 + fingerprints.count * 8)
+        bytes.reserveCapacity(32 + keys.count * 44 + fingerprints.count * 8)
         bytes.append(bigEndian: UInt64(keys.count))
         bytes.append(bigEndian: UInt64(fingerprints.count))
         bytes.append(bigEndian: UInt64(bitPattern: spent.forgetAt))
         bytes.append(bigEndian: UInt64(bounds.ringWordCount))
         for entry in keys.indices {
-            let digest = keys[entry].digest
-            for word in [digest.word0, digest.word1, digest.word2, digest.word3] {
-                bytes.append(bigEndian: word)
-            }
-            bytes.append(bigEndian: UInt64(highest[entry]) << 32 | UInt64(floors[entry]))
+            keys[entry].append(to: &bytes)
+            bytes.append(bigEndian: UInt64(highest[entry]) << 32 | UInt64(floor(of: entry)))
             let ring = rings.words(of: entry, highest: highest[entry])
             for start in stride(from: 0, to: ring.count, by: Self.maskedWordCount) {
                 let end = min(start + Self.maskedWordCount, ring.count)
@@ -218,13 +225,14 @@ struct CounterShard: Sendable {
         else { return nil }
         clock = now
         for _ in 0..<Int(keyCount) {
-            guard let idBytes = reader.readSpan(byteCount: Bytes32.byteCount),
-                let digest = Bytes32(idBytes), let marks = reader.readInteger(byteCount: 8),
-                index.position(of: KeyID(digest: digest), in: keys) == nil
+            guard let id = ShortKeyID(from: &reader), let marks = reader.readInteger(byteCount: 8),
+                index.position(of: id, in: keys) == nil
             else { return nil }
-            let entry = add(KeyID(digest: digest), highest: UInt32(marks >> 32))
-            floors[entry] = UInt32(truncatingIfNeeded: marks)
-            keptUntil[entry] = max(forgetAt, now + bounds.retention)
+            let floor = UInt32(truncatingIfNeeded: marks)
+            let top = max(UInt32(marks >> 32), floor)
+            let entry = add(id, highest: top)
+            aboveFloor[entry] = UInt16(clamping: top - floor)
+            keep(entry, until: max(forgetAt, now + bounds.retention))
             guard let ring = readRing(&reader) else { return nil }
             rings.restore(ring, highest: highest[entry], at: entry)
         }
@@ -252,5 +260,39 @@ struct CounterShard: Sendable {
             }
         }
         return words
+    }
+}
+
+/// A time in seconds of a clock that began in 1970.
+private struct Seconds: Comparable {
+    private let count: UInt32
+
+    static let zero = Seconds(roundingUp: 0)
+
+    /// - Parameter milliseconds: a time that is too late to be held counts as never.
+    init(roundingUp milliseconds: Int64) {
+        count = UInt32(clamping: milliseconds / 1000 + (milliseconds % 1000 > 0 ? 1 : 0))
+    }
+
+    func isOver(at milliseconds: Int64) -> Bool {
+        count < .max && Int64(count) * 1000 <= milliseconds
+    }
+
+    static func < (first: Seconds, second: Seconds) -> Bool { first.count < second.count }
+}
+
+/// The number of challenges that a key has spent in one generation.
+private struct Spends {
+    private var epoch: UInt16 = 0
+    private var number: UInt16 = 0
+
+    /// After 65,536 generations, months, an old count may be taken for a new one.
+    func count(in epoch: UInt32) -> Int {
+        self.epoch == UInt16(truncatingIfNeeded: epoch) ? Int(number) : 0
+    }
+
+    mutating func add(in epoch: UInt32) {
+        number = UInt16(clamping: count(in: epoch) + 1)
+        self.epoch = UInt16(truncatingIfNeeded: epoch)
     }
 }

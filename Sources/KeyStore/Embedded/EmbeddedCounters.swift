@@ -63,8 +63,8 @@ public final class EmbeddedCounters: Sendable {
         let bounds = CounterShard.Bounds(
             retention: Int64(min(max(0, options.challengeLifeMilliseconds), 1 << 40))
                 + Int64(min(max(0, options.graceMilliseconds), 1 << 40)),
-            ringWordCount: (min(max(1, options.windowSizeMax), 1 << 16) + 63) / 64,
-            spentCountPerKeyMax: max(1, options.spentCountPerKeyMax),
+            ringWordCount: (min(max(1, options.windowSizeMax), 1 << 15) + 63) / 64,
+            spentCountPerKeyMax: min(max(1, options.spentCountPerKeyMax), 1 << 15),
             spentCountMax: max(1, options.spentCountMax / Self.shardCount))
         var resumed: State?
         if let kept {
