@@ -6,7 +6,7 @@
 public final class TurnEndHook {
     private let loop: EventLoop
     private let list: HookList
-    private let body: () -> Void
+    private var body: () -> Void
     /// The place in the loop's list; -1 if it is not scheduled.
     private var index = -1
 
@@ -20,11 +20,15 @@ public final class TurnEndHook {
         case send
     }
 
-    public init(loop: EventLoop, stage: Stage = .send, _ body: @escaping () -> Void) {
+    public init(loop: EventLoop, stage: Stage = .send, _ body: @escaping () -> Void = {}) {
         self.loop = loop
         list = loop.hookList(stage)
         self.body = body
     }
+
+    /// Sets the work of a hook that was made without. So an owner that the closure captures can
+    /// hold the hook as a constant.
+    public func setBody(_ body: @escaping () -> Void) { self.body = body }
 
     deinit { cancel() }
 

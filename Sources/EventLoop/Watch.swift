@@ -162,8 +162,7 @@ public final class Watch {
         let watch = unsafe Unmanaged<Watch>.fromOpaque(context)
         let loop = unsafe watch._withUnsafeGuaranteedRef { unsafe $0.loop }
         unsafe loop._withUnsafeGuaranteedRef { $0.callbackStarts() }
-        let handler = unsafe watch._withUnsafeGuaranteedRef { $0.handler }
-        if let handler { body(handler) }
+        if let handler = unsafe watch._withUnsafeGuaranteedRef({ $0.handler }) { body(handler) }
         unsafe loop._withUnsafeGuaranteedRef { $0.callbackEnds() }
     }
 }

@@ -144,6 +144,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         waitingByteCount += open.headByteCount
         var provider = unsafe nghttp2_data_provider(
             source: nghttp2_data_source(), read_callback: SessionCallbacks.readContent)
+        let library = unsafe library
         _ = unsafe fields.withPairs { pairs, count in
             if hasContent {
                 unsafe nghttp2_submit_response(library, stream, pairs, count, &provider)

@@ -63,7 +63,7 @@ public final class RedisConnection: ReadinessHandler {
     /// Fires no later than the oldest command's deadline while any command is in flight.
     private var deadlineTimer: Timer?
     /// Writes the bytes that one turn of the loop has queued.
-    private var flushHook: TurnEndHook?
+    private let flushHook: TurnEndHook
 
     /// The reason why the connection was last lost or not made.
     public private(set) var lastFailure: RedisFailure?
@@ -82,9 +82,10 @@ public final class RedisConnection: ReadinessHandler {
         session = RedisSessionState(
             backOff: configuration.backOff, inFlightCountMax: configuration.inFlightCountMax)
         reader = RedisReplyReader(byteCountMax: configuration.replyByteCountMax)
+        flushHook = TurnEndHook(loop: loop)
         stageTimer = Timer(loop: loop) { [unowned self] in stageTimerFired() }
         deadlineTimer = Timer(loop: loop) { [unowned self] in deadlineTimerFired() }
-        flushHook = TurnEndHook(loop: loop) { [unowned self] in flush() }
+        flushHook.setBody { [unowned self] in flush() }
     }
 
     deinit {
@@ -159,7 +160,7 @@ public final class RedisConnection: ReadinessHandler {
         input.release()
         output.release()
         deadlineTimer?.cancel()
-        flushHook?.cancel()
+        flushHook.cancel()
         let settled = pipeline.takeAll()
         owner?.connectionFailed(failure)
         for (handler, outcome) in settled { handler(outcome) }
@@ -263,7 +264,7 @@ public final class RedisConnection: ReadinessHandler {
         if deadlineTimer?.isScheduled == false {
             deadlineTimer?.schedule(after: .nanoseconds(Int64(clamping: timeoutNanoseconds)))
         }
-        flushHook?.schedule()
+        flushHook.schedule()
     }
 
     private func flush() {

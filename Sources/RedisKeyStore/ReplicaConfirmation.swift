@@ -12,14 +12,15 @@ final class ReplicaConfirmation {
     private let connection: () -> RedisConnection?
     private var held: [() -> Void] = []
     private var isWaiting = false
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
     /// Called with the number of requests that went on without enough replicas.
     var onUnconfirmed: ((Int) -> Void)?
 
     init(loop: EventLoop, wait: RedisWait?, connection: @escaping () -> RedisConnection?) {
         self.wait = wait
         self.connection = connection
-        turnEnd = TurnEndHook(loop: loop) { [unowned self] in ask() }
+        turnEnd = TurnEndHook(loop: loop)
+        turnEnd.setBody { [unowned self] in ask() }
     }
 
     deinit { for release in held { release() } }
@@ -27,7 +28,7 @@ final class ReplicaConfirmation {
     /// `release` is called once.
     func hold(_ release: @escaping () -> Void) {
         held.append(release)
-        if !isWaiting { turnEnd?.schedule() }
+        if !isWaiting { turnEnd.schedule() }
     }
 
     private func ask() {
@@ -47,7 +48,7 @@ final class ReplicaConfirmation {
             guard let self else { return batch.forEach { $0() } }
             isWaiting = false
             settle(batch, isConfirmed)
-            if !held.isEmpty { turnEnd?.schedule() }
+            if !held.isEmpty { turnEnd.schedule() }
         }
     }
 

@@ -6,7 +6,7 @@ import EventLoop
 @safe
 final class TLSStream: ReadinessHandler {
     let session: TLSSession
-    private let watch: Watch
+    let watch: Watch
     /// The handler. It is not held, because it owns the transport.
     private unowned(unsafe) var heldHandler: (any ReadinessHandler)?
     var handler: (any ReadinessHandler)? {

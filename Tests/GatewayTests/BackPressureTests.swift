@@ -125,7 +125,7 @@ struct BackPressureTests {
     func sendTimeout(byteCount: Int) throws {
         let stepped = try blocked()
         let connection = stepped.connection
-        let deadline = try #require(connection.deadline)
+        let deadline = connection.deadline
         let due = deadline.due
         for _ in 0..<10 { try stepped.relay([UInt8](repeating: 0x2E, count: byteCount)) }
         #expect(deadline.due == due)
@@ -140,7 +140,7 @@ struct BackPressureTests {
     func sendProgress() throws {
         let stepped = try blocked()
         let connection = stepped.connection
-        let deadline = try #require(connection.deadline)
+        let deadline = connection.deadline
         while connection.output.count < 1 << 20 {
             try stepped.relay([UInt8](repeating: 0x2E, count: 8192))
         }
@@ -158,7 +158,7 @@ struct BackPressureTests {
             $0.limits.responseRateMin = 1 << 20
         }
         let connection = stepped.connection
-        let deadline = try #require(connection.deadline)
+        let deadline = connection.deadline
         let leased = try #require(stepped.leased)
         let grace = deadline.due
         // No event tells the gateway of it: no loop runs here.
@@ -184,7 +184,7 @@ struct BackPressureTests {
             stepped.send(request)
             connection.descriptorIsReadable()
         }
-        let deadline = try #require(connection.deadline)
+        let deadline = connection.deadline
         let due = deadline.due
         for piece in [request, "POST / HTTP/1.1\r\nHost: a\r\n", "Content-Length: 9\r\n\r\n", "a"] {
             stepped.send(piece)

@@ -24,8 +24,7 @@ extension HTTP1Connection {
     private func becomeHTTP2() {
         guard let transport else { return }
         state = .closed
-        deadline?.clear()
-        deadline = nil
+        deadline.clear()
         farewell = nil
         self.transport = nil
         let connection = HTTP2Connection(

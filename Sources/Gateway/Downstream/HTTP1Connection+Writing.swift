@@ -92,7 +92,7 @@ extension HTTP1Connection {
         let queued = transport.queuedByteCount
         let held = heldPace ?? HeldPace(since: services.loop.now, queued: queued)
         heldPace = held
-        deadline?.set(afterNanoseconds: held.rest(services, queued: queued))
+        deadline.set(afterNanoseconds: held.rest(services, queued: queued))
     }
 
     /// Checks a client for which bytes have waited long.
@@ -102,7 +102,7 @@ extension HTTP1Connection {
             exchange?.judge.note(.check(.slowReader))
             return lose()
         }
-        deadline?.set(at: heldPace.pace.due)
+        deadline.set(at: heldPace.pace.due)
     }
 
     /// Nothing waits for the client any more: its time for the rest of a request starts.

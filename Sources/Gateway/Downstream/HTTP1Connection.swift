@@ -41,7 +41,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// The transport, or nil once it is closed.
     var transport: Transport?
-    var deadline: Deadline?
+    let deadline: Deadline
     var state = State.idle
     var input: ByteBuffer
     var output: ByteBuffer
@@ -73,13 +73,14 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         self.transport = transport
         self.peer = peer
         self.listener = listener
+        deadline = Deadline(wheel: services.deadlines)
         peerText = peer.isUnix ? "unix" : peer.ipText
         isPeerTrusted = listener.trusts(peer)
         isPrefaceAwaited = !listener.isTLS && listener.protocols.contains(.http2)
+        deadline.handler = self
     }
 
     func start() {
-        deadline = Deadline(wheel: services.deadlines, handler: self)
         transport?.setHandler(self)
         transport?.enableReading()
         setDeadline(services.site.timeouts.requestHead)
@@ -88,7 +89,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// Bounds the wait for the client's next bytes, unless the client has to take some first.
     func setDeadline(_ nanoseconds: UInt64) {
         if transport?.isWriting == true { return }
-        deadline?.set(afterNanoseconds: nanoseconds)
+        deadline.set(afterNanoseconds: nanoseconds)
     }
 
     // MARK: reading
@@ -268,7 +269,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         if let patience = exchange.intake.bodyPatience {
             setDeadline(patience)
         } else if transport?.isWriting != true {
-            deadline?.clear()
+            deadline.clear()
         }
     }
 
@@ -357,7 +358,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         transport?.shutdownWrite()
         input.release()
         transport?.enableReading()
-        deadline?.set(at: services.loop.now + Lingering.timeout)
+        deadline.set(at: services.loop.now + Lingering.timeout)
     }
 
     /// Closes without another word, because the client is gone or must go.
@@ -373,8 +374,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         state = .closed
         transport?.close(ending)
         transport = nil
-        deadline?.clear()
-        deadline = nil
+        deadline.clear()
         farewell = nil
         if let exchange, exchange.number == 0 {
             self.exchange = nil

@@ -51,10 +51,10 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private var wait = Wait.nothing
     /// The pace of a client that takes no more for now.
     private var readerPace = ReaderPace()
-    private var deadline: Deadline?
+    private let deadline: Deadline
     /// The wait for the acknowledgement of SETTINGS, later for the PING of an announced end.
     private var answerDue: DelayedCall?
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
     private var requestCount = 0
     private var lingering = Lingering()
     private var isFaultTold = false
@@ -66,6 +66,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         self.transport = transport
         self.peer = peer
         self.listener = listener
+        deadline = Deadline(wheel: services.deadlines)
+        turnEnd = TurnEndHook(loop: services.loop)
         peerText = peer.isUnix ? "unix" : peer.ipText
         isPeerTrusted = listener.trusts(peer)
         let limits = services.site.settings.limits
@@ -78,8 +80,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     /// Begins with the bytes of the connection that were already read.
     func start(with bytes: Span<UInt8> = Span()) {
-        turnEnd = TurnEndHook(loop: services.loop) { [unowned self] in flush() }
-        deadline = Deadline(wheel: services.deadlines, handler: self)
+        turnEnd.setBody { [unowned self] in flush() }
+        deadline.handler = self
         let due = DelayedCall(wheel: services.deadlines) { [unowned self] in answerIsOverdue() }
         due.set(afterNanoseconds: services.site.timeouts.settings)
         answerDue = due
@@ -172,7 +174,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         let stream = HTTP2Stream(id: head.stream, connection: self, exchange: exchange)
         exchange.downstream = stream
         streams.add(stream, head.stream)
-        stream.begin(head)
+        // The client has reset the stream at once, so nothing is done for it (CVE-2023-44487).
+        if session.isOpen(head.stream) { stream.begin(head, exchange) }
     }
 
     /// Counts and logs a message that is no request, and was answered or reset as such.
@@ -194,7 +197,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     // MARK: writing
 
     /// Has the submitted frames written when the turn ends.
-    func scheduleFlush() { if state != .closed { turnEnd?.schedule() } }
+    func scheduleFlush() { if state != .closed { turnEnd.schedule() } }
 
     func descriptorIsWritable() { flush() }
 
@@ -276,9 +279,9 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         wait = next
         let timeouts = services.site.timeouts
         switch next {
-        case .nothing: deadline?.clear()
-        case .head: deadline?.set(afterNanoseconds: timeouts.requestHead)
-        case .idle: deadline?.set(afterNanoseconds: timeouts.idle)
+        case .nothing: deadline.clear()
+        case .head: deadline.set(afterNanoseconds: timeouts.requestHead)
+        case .idle: deadline.set(afterNanoseconds: timeouts.idle)
         case .send: awaitClient()
         }
     }
@@ -296,7 +299,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         if !readerPace.isRunning { readerPace.begin(now: now, queued: queued) }
         let rest = readerPace.rest(
             site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: isDue)
-        if rest > 0 { deadline?.set(at: readerPace.due) } else { lose() }
+        if rest > 0 { deadline.set(at: readerPace.due) } else { lose() }
     }
 
     func deadlineExpired() {
@@ -345,7 +348,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         state = .lingering
         transport?.enableReading()
         transport?.shutdownWrite()
-        deadline?.set(at: services.loop.now + Lingering.timeout)
+        deadline.set(at: services.loop.now + Lingering.timeout)
     }
 
     private func loseStreams() {
@@ -357,11 +360,10 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private func close(_ ending: Transport.Ending = .complete) {
         guard state != .closed else { return }
         state = .closed
-        turnEnd?.cancel()
+        turnEnd.cancel()
         transport?.close(ending)
         transport = nil
-        deadline?.clear()
-        deadline = nil
+        deadline.clear()
         answerDue = nil
         worker.remove(self)
     }

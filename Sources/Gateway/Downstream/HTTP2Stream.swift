@@ -10,6 +10,8 @@ import TLS
 final class HTTP2Stream: ClientStream, DeadlineHandler {
     private let id: Int32
     private let connection: HTTP2Connection
+    /// The connection's own. Asked for there, it would be retained for each of a dozen calls.
+    let session: HTTP2Session
     private var exchange: Exchange?
     /// Made for the stream's first wait: most have none.
     private var deadline: Deadline?
@@ -26,13 +28,13 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     /// The pace at which the client takes the bytes that wait on this stream.
     private var readerPace = ReaderPace()
 
-    var session: HTTP2Session { connection.session }
     var worker: Worker { connection.worker }
     var services: WorkerServices { connection.services }
 
     init(id: Int32, connection: HTTP2Connection, exchange: Exchange) {
         self.id = id
         self.connection = connection
+        session = connection.session
         self.exchange = exchange
     }
 
@@ -44,10 +46,8 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
 
     // MARK: the request
 
-    func begin(_ event: HeadEvent) {
-        guard let exchange else { return }
-        // The client has reset the stream at once, so nothing is done for it (CVE-2023-44487).
-        guard session.isOpen(id) else { return }
+    /// - Parameter exchange: the stream's own.
+    func begin(_ event: HeadEvent, _ exchange: Exchange) {
         worker.streams.giveBack(head: exchange.intake.replaceHead(with: event.bytes))
         isBodyComplete = event.isEnd
         exchange.intake.beginBody(at: exchange.arrival.startedAt, isComplete: event.isEnd)

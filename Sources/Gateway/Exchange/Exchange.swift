@@ -90,7 +90,10 @@ final class Exchange {
         isPeerTrusted: Bool
     ) {
         self.downstream = downstream
-        client = ClientSide(listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
+        // Most requests come over the listener of the last one.
+        if client.listener !== listener { client.listener = listener }
+        client.peer = peer
+        client.isPeerTrusted = isPeerTrusted
         if site !== services.site { site = services.site }
         number = services.nextNumber()
         arrival.requestID = services.random.bytes16()

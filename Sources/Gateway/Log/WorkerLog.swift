@@ -13,7 +13,7 @@ final class WorkerLog {
     private let refusals: RefusalRing
     private var line = AccessLine()
     private var plainLine = PlainAccessLine()
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
     private var repeated = RepeatedEvents()
     private let loop: EventLoop
 
@@ -22,7 +22,8 @@ final class WorkerLog {
         self.spans = WorkerSpans(queue: spans, loop: loop)
         self.refusals = refusals
         self.loop = loop
-        turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
+        turnEnd = TurnEndHook(loop: loop)
+        turnEnd.setBody { [unowned self] in flush() }
     }
 
     func event(level: StaticString = "warning", _ name: StaticString, _ message: String) {
@@ -68,7 +69,7 @@ final class WorkerLog {
         if line.byteCount + plainLine.byteCount > Self.batchByteCountMax {
             flush()
         } else {
-            turnEnd?.schedule()
+            turnEnd.schedule()
         }
     }
 

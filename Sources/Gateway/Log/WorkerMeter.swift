@@ -230,13 +230,12 @@ final class WorkerMeter: @unchecked Sendable {
         guard let index = exchange.intake.match.routeIndex else {
             return exchange.intake.match.endpoint.map { endpoints[$0.rawValue] } ?? unrouted
         }
-        let site = exchange.site
-        if site.generation > generation {
-            routes = site.settings.routes.map { meter(named: $0.name) }
-            generation = site.generation
+        if exchange.site.generation > generation {
+            routes = exchange.site.settings.routes.map { meter(named: $0.name) }
+            generation = exchange.site.generation
         }
-        guard site.generation == generation else {
-            return meter(named: site.settings.routes[index].name)
+        guard exchange.site.generation == generation else {
+            return meter(named: exchange.site.settings.routes[index].name)
         }
         return routes[index]
     }

@@ -13,7 +13,7 @@ final class WorkerSpans {
     private let queue: SpanQueue
     private let loop: EventLoop
     private var writer = SpanWriter()
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
     private var flagged = TokenBucket()
     private var refused = TokenBucket()
     /// A buffer for values that are made here.
@@ -22,7 +22,8 @@ final class WorkerSpans {
     init(queue: SpanQueue, loop: EventLoop) {
         self.queue = queue
         self.loop = loop
-        turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
+        turnEnd = TurnEndHook(loop: loop)
+        turnEnd.setBody { [unowned self] in flush() }
     }
 
     /// True if one more request may have spans because its `traceparent` asks for them.
@@ -57,7 +58,7 @@ final class WorkerSpans {
         if writer.byteCount > Self.batchByteCountMax {
             flush()
         } else {
-            turnEnd?.schedule()
+            turnEnd.schedule()
         }
     }
 

@@ -14,7 +14,7 @@ final class LookUpQueue {
     private var waiting: [LookUp] = []
     /// The questions that the registry is being asked.
     private var asked: [LookUp] = []
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
     /// Takes the answers that are at hand; the others come through the mailbox.
     var answered: (LookUp, Result<KeyRecord?, StoreError>) -> Void = { _, _ in }
     /// Has a request wait for an answer that is not at hand.
@@ -23,7 +23,8 @@ final class LookUpQueue {
     init(_ registry: any Registry, loop: EventLoop, mailbox: Mailbox<WorkerMessage>) {
         self.registry = registry
         self.mailbox = mailbox
-        turnEnd = TurnEndHook(loop: loop, stage: .ask) { [unowned self] in ask() }
+        turnEnd = TurnEndHook(loop: loop, stage: .ask)
+        turnEnd.setBody { [unowned self] in ask() }
     }
 
     /// The number of questions that neither this worker nor the registry has looked at.
@@ -37,7 +38,7 @@ final class LookUpQueue {
             askElsewhere(waiting)
             waiting.removeAll(keepingCapacity: true)
         } else {
-            turnEnd?.schedule()
+            turnEnd.schedule()
         }
     }
 

@@ -22,7 +22,7 @@ final class SignatureQueue {
     private var next: [Waiting] = []
     /// Their results.
     private var outcomes: [SignatureBatch.Outcome] = []
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
 
     private struct Waiting {
         let request: any WaitingRequest
@@ -41,13 +41,14 @@ final class SignatureQueue {
         self.log = log
         library = batching.library
         batch = SignatureBatch(try batching.makeVerifier())
-        turnEnd = TurnEndHook(loop: loop, stage: .work) { [unowned self] in verify() }
+        turnEnd = TurnEndHook(loop: loop, stage: .work)
+        turnEnd.setBody { [unowned self] in verify() }
     }
 
     /// Checks the signature of `entry`. `request` gets the verdict at the end of a turn.
     func add(_ request: any WaitingRequest, _ entry: SignatureBatch.Entry) {
         waiting.append(Waiting(request: request, number: request.number, entry: entry))
-        turnEnd?.schedule()
+        turnEnd.schedule()
     }
 
     /// The most requests that wait for the next turn. If more come than can be verified, they are
@@ -56,7 +57,7 @@ final class SignatureQueue {
 
     private func verify() {
         repeat { verifyNext() } while waiting.count > Self.leftCountMax
-        if !waiting.isEmpty { turnEnd?.schedule() }
+        if !waiting.isEmpty { turnEnd.schedule() }
         if let library, let reason = library.takeLossOfTrust() {
             tellLossOfTrust(of: library, reason)
         }
@@ -67,11 +68,9 @@ final class SignatureQueue {
         takeNext()
         dropLeft()
         checkSignatures()
-        for index in outcomes.indices {
-            let waiting = next[index]
-            // Its client may have gone.
-            guard !waiting.isLeft else { continue }
-            waiting.request.signatureWasChecked(outcomes[index])
+        // Its client may have gone.
+        for index in outcomes.indices where !next[index].isLeft {
+            next[index].request.signatureWasChecked(outcomes[index])
         }
         outcomes.removeFew()
         next.removeFew()
@@ -92,7 +91,8 @@ final class SignatureQueue {
     /// Forgets those of ``next`` whose clients have left: their signatures are not checked.
     private func dropLeft() {
         var hasLeft = false
-        for waiting in next where waiting.isLeft || waiting.request.endIfClientLeft() {
+        for index in next.indices where next[index].isLeft || next[index].request.endIfClientLeft()
+        {
             hasLeft = true
         }
         if hasLeft { next.removeAll { $0.isLeft } }

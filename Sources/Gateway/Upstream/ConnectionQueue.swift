@@ -17,7 +17,7 @@ final class ConnectionQueue: DeadlineHandler {
     /// then.
     private var first = 0
     private var deadline: Deadline?
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
     private let serve: () -> Void
 
     /// `serve` is called at the end of a turn in which a connection came free.
@@ -25,8 +25,9 @@ final class ConnectionQueue: DeadlineHandler {
         self.settings = settings
         self.serve = serve
         loop = host.loop
+        turnEnd = TurnEndHook(loop: host.loop)
         deadline = Deadline(wheel: host.deadlines, handler: self)
-        turnEnd = TurnEndHook(loop: host.loop) { [unowned self] in self.serve() }
+        turnEnd.setBody { [unowned self] in self.serve() }
     }
 
     var count: Int { entries.count - first }
@@ -43,7 +44,7 @@ final class ConnectionQueue: DeadlineHandler {
 
     /// A connection came free: the request that waits longest gets it soon.
     func wake() {
-        if count > 0 { turnEnd?.schedule() }
+        if count > 0 { turnEnd.schedule() }
     }
 
     /// The request that waits longest, taken out.

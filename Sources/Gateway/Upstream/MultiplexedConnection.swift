@@ -37,9 +37,9 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     private var transport: Transport?
     /// The session to be kept once it can be resumed.
     private var tlsSession: TLSSession?
-    private var deadline: Deadline?
+    private let deadline: Deadline
     private var wait = Wait.nothing
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
     private var streams = StreamTable<UpstreamStream>()
     /// Streams whose requests wait for SETTINGS. They have their places.
     private var waiting: [UpstreamStream] = []
@@ -64,8 +64,10 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
             fieldSection: FieldSectionLimits(
                 byteCountMax: pool.responseHeadLimits.headByteCountMax),
             storage: pool.storage)
-        deadline = Deadline(wheel: pool.deadlines, handler: self)
-        turnEnd = TurnEndHook(loop: pool.loop) { [unowned self] in descriptorIsWritable() }
+        deadline = Deadline(wheel: pool.deadlines)
+        turnEnd = TurnEndHook(loop: pool.loop)
+        deadline.handler = self
+        turnEnd.setBody { [unowned self] in descriptorIsWritable() }
         let dial = UpstreamDial(pool: pool, server: server)
         self.dial = dial
         dial.begin { [unowned self] outcome in dialed(outcome) }
@@ -243,7 +245,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
 
     /// Has the submitted frames written when the turn ends.
     func scheduleFlush() {
-        if state != .closed { turnEnd?.schedule() }
+        if state != .closed { turnEnd.schedule() }
     }
 
     private func flush() {
@@ -293,11 +295,11 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         wasHeard = false
         let timeouts = pool.timeouts
         switch next {
-        case .nothing: deadline?.clear()
-        case .settings: deadline?.set(afterNanoseconds: timeouts.connect)
-        case .send: deadline?.set(afterNanoseconds: timeouts.send)
-        case .idle: deadline?.set(afterNanoseconds: timeouts.idle)
-        case .quiet, .pong: if let ping = timeouts.ping { deadline?.set(afterNanoseconds: ping) }
+        case .nothing: deadline.clear()
+        case .settings: deadline.set(afterNanoseconds: timeouts.connect)
+        case .send: deadline.set(afterNanoseconds: timeouts.send)
+        case .idle: deadline.set(afterNanoseconds: timeouts.idle)
+        case .quiet, .pong: if let ping = timeouts.ping { deadline.set(afterNanoseconds: ping) }
         }
     }
 
@@ -313,7 +315,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         case .quiet:
             session.ping()
             wait = .pong
-            if let ping = pool.timeouts.ping { deadline?.set(afterNanoseconds: ping) }
+            if let ping = pool.timeouts.ping { deadline.set(afterNanoseconds: ping) }
             scheduleFlush()
         case .pong: lose(.broken(description: "no answer to a PING"))
         }
@@ -374,14 +376,12 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
 
     private func tearDown(_ ending: Transport.Ending) {
         state = .closed
-        turnEnd?.cancel()
-        turnEnd = nil
+        turnEnd.cancel()
         transport?.close(ending)
         transport = nil
         dial?.cancel()
         dial = nil
-        deadline?.clear()
-        deadline = nil
+        deadline.clear()
         pool.connectionClosed(self)
     }
 }

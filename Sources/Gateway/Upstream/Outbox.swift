@@ -10,10 +10,11 @@ final class Outbox {
     private var connections: [UpstreamConnection] = []
     private var isFlushing = false
     private var check = ReadabilityCheck()
-    private var turnEnd: TurnEndHook?
+    private let turnEnd: TurnEndHook
 
     init(loop: EventLoop) {
-        turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
+        turnEnd = TurnEndHook(loop: loop)
+        turnEnd.setBody { [unowned self] in flush() }
     }
 
     /// Has `connection` send its request soon: with the next few, at the latest at the end of the
@@ -29,7 +30,7 @@ final class Outbox {
         guard !connection.isInOutbox else { return }
         connection.isInOutbox = true
         connections.append(connection)
-        if !isFlushing { turnEnd?.schedule() }
+        if !isFlushing { turnEnd.schedule() }
     }
 
     func flush() {

@@ -173,7 +173,7 @@ extension UpstreamConnection {
     private func pauseReading() {
         isPaused = true
         // The client's own send time-out bounds this wait.
-        deadline?.clear()
+        deadline.clear()
         if input.isEmpty { input.release() }
     }
 

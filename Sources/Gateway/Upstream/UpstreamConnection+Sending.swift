@@ -17,15 +17,15 @@ extension UpstreamConnection {
         writtenCount = WrittenCount()
         writeFailure = nil
         if let connectFailure { return fail(connectFailure) }
-        if state != .connecting { beginRequest() }
+        if state != .connecting { begin(request) }
     }
 
-    func beginRequest() {
+    func begin(_ request: any UpstreamRequest) {
         requestCount += 1
         writtenCount.sealedBefore = transport?.sealedByteCount ?? 0
         state = .awaitingHead
         response.reset()
-        setDeadline(headNanoseconds)
+        setDeadline(request.headNanoseconds(pool.timeouts))
         if !isForCheck { server.meter.countRequest() }
         pool.outbox.add(self)
     }
@@ -70,21 +70,23 @@ extension UpstreamConnection {
 
     /// Writes head and body as far as the kernel takes them.
     func sendMore() {
-        guard let request, writeFailure == nil, sendHead(request) else { return }
+        guard let transport, let request, writeFailure == nil, sendHead(request, transport)
+        else { return }
         switch request.bodyPlace {
         case .head: bodyOffset = request.bodyByteCount
-        case .memory: guard sendMemory(request) else { return }
-        case .file: guard sendFile(request) else { return }
+        case .memory: guard sendMemory(request, transport) else { return }
+        case .file: guard sendFile(request, transport) else { return }
         case .stream(let isChunked):
-            guard sendStreamed(request, isChunked: isChunked) else { return }
+            guard sendStreamed(request, transport, isChunked: isChunked) else { return }
         }
-        transport?.disableWriting()
+        transport.disableWriting()
     }
 
     /// Sends the bytes of a streamed body that have come, in its framing. False if the kernel takes
     /// no more for now.
-    private func sendStreamed(_ request: any UpstreamRequest, isChunked: Bool) -> Bool {
-        guard let transport else { return false }
+    private func sendStreamed(
+        _ request: any UpstreamRequest, _ transport: Transport, isChunked: Bool
+    ) -> Bool {
         while true {
             if pending.isEmpty {
                 guard appendStreamed(request, isChunked: isChunked) else { return false }
@@ -95,7 +97,7 @@ extension UpstreamConnection {
         }
         guard state == .awaitingHead else { return true }
         // The client's own pauses have their bound.
-        if isBodyEnded { setDeadline(headNanoseconds) } else { deadline?.clear() }
+        if isBodyEnded { setDeadline(headNanoseconds) } else { deadline.clear() }
         return true
     }
 
@@ -120,8 +122,7 @@ extension UpstreamConnection {
 
     /// Sends the head. A small body follows it in the same write. False if the kernel takes no more
     /// for now.
-    private func sendHead(_ request: any UpstreamRequest) -> Bool {
-        guard let transport else { return false }
+    private func sendHead(_ request: any UpstreamRequest, _ transport: Transport) -> Bool {
         while sentCount < request.headByteCount {
             let sent = sentCount
             let outcome = request.withHead { transport.write($0.extracting(sent...)) }
@@ -132,8 +133,7 @@ extension UpstreamConnection {
     }
 
     /// Sends a body in memory that did not go with the head.
-    private func sendMemory(_ request: any UpstreamRequest) -> Bool {
-        guard let transport else { return false }
+    private func sendMemory(_ request: any UpstreamRequest, _ transport: Transport) -> Bool {
         while bodyOffset < request.bodyByteCount {
             let offset = bodyOffset
             let outcome = request.withBody { transport.write($0.extracting(offset...)) }
@@ -145,8 +145,7 @@ extension UpstreamConnection {
 
     /// Sends a body in a file, piece by piece. False if the kernel takes no more for now, if other
     /// connections have their turn, or if the file has to be waited for.
-    private func sendFile(_ request: any UpstreamRequest) -> Bool {
-        guard let transport else { return false }
+    private func sendFile(_ request: any UpstreamRequest, _ transport: Transport) -> Bool {
         let end = bodyOffset + Self.turnByteCount
         while true {
             if pending.isEmpty {
@@ -198,7 +197,7 @@ extension UpstreamConnection {
     /// Waits for the file's next bytes. The server has no influence on that wait.
     private func awaitFile() {
         transport?.disableWriting()
-        if state == .awaitingHead { deadline?.clear() }
+        if state == .awaitingHead { deadline.clear() }
     }
 
     /// The number of bytes written; nil if no more can be for now, or ever.

@@ -24,7 +24,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     private var session: TLSSession?
     /// The transport, or nil until it is connected and once it is closed.
     var transport: Transport?
-    var deadline: Deadline?
+    let deadline: Deadline
     var state = State.connecting
     /// True if the pool holds it.
     var isIdle = false
@@ -72,7 +72,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         self.pool = pool
         self.server = server
         input = ByteBuffer(pool: pool.storage)
-        deadline = Deadline(wheel: pool.deadlines, handler: self)
+        deadline = Deadline(wheel: pool.deadlines)
+        deadline.handler = self
         let dial = UpstreamDial(pool: pool, server: server)
         self.dial = dial
         dial.begin { [unowned self] outcome in dialed(outcome) }
@@ -90,7 +91,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
             transport.setHandler(self)
             state = .idle
             transport.enableReading()
-            if request != nil { beginRequest() }
+            if let request { begin(request) }
         }
     }
 
@@ -102,7 +103,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     }
 
     func setDeadline(_ nanoseconds: UInt64) {
-        deadline?.set(afterNanoseconds: nanoseconds)
+        deadline.set(afterNanoseconds: nanoseconds)
     }
 
     func descriptorIsWritable() {
@@ -113,7 +114,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         case .awaitingHead, .readingBody:
             sendMore()
             guard state == .awaitingHead, request?.bodyPlace.isStream == false else { return }
-            if deadline?.isSet == true {
+            if deadline.isSet {
                 setDeadline(isRequestSent ? headNanoseconds : pool.timeouts.send)
             }
         case .connecting, .idle, .closed: break
@@ -188,8 +189,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         session = nil
         dial?.cancel()
         dial = nil
-        deadline?.clear()
-        deadline = nil
+        deadline.clear()
         input.release()
         pending.release()
         pool.connectionClosed(self)

@@ -256,7 +256,8 @@ final class UpstreamPool {
     private func choose(for request: any PooledRequest) -> PooledServer? {
         let mayConnect = mayConnect
         if servers.count == 1 {
-            return hasRoom(servers[0], mayConnect: mayConnect) ? servers[0] : nil
+            let server = servers[0]
+            return hasRoom(server, mayConnect: mayConnect) ? server : nil
         }
         let now = loop.now.nanoseconds
         for (index, server) in servers.enumerated() {

@@ -6,10 +6,10 @@ import Settings
 /// The fields that name the client to the upstream. The gateway continues each form that a trusted
 /// proxy used, and always writes the form that the operator chose.
 extension HeadRewriter {
-    func appendForwarding() {
+    func appendForwarding(_ bytes: Span<UInt8>) {
         let form = site.settings.forwarded
         let hasChain = client.isPeerTrusted && head.has(.xForwardedFor)
-        if form != .rfc7239 || hasChain { appendXForwarded(isComplete: form != .rfc7239) }
+        if form != .rfc7239 || hasChain { appendXForwarded(bytes, isComplete: form != .rfc7239) }
         let hasForwarded = client.isPeerTrusted && head.has(.forwarded)
         if form != .xForwarded || hasForwarded { appendForwarded(hasForwarded: hasForwarded) }
         state.upstreamHead.append("X-Request-Id: ")
@@ -19,8 +19,7 @@ extension HeadRewriter {
 
     /// `X-Forwarded-For`. If `isComplete`, also the scheme and host that no trusted proxy has
     /// named.
-    private func appendXForwarded(isComplete: Bool) {
-        let bytes = headBytes.span
+    private func appendXForwarded(_ bytes: Span<UInt8>, isComplete: Bool) {
         state.upstreamHead.append("X-Forwarded-For: ")
         var hasProto = false
         var hasHost = false

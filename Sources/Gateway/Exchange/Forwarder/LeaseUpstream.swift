@@ -26,7 +26,7 @@ extension Forwarder {
             state.attempts.count += 1
             state.attempts.queue = .outside
             state.upstream = connection
-            state.attempts.address = connection.server.state.text
+            state.attempts.server = connection.server
             return .next
         case .queued:
             state.attempts.queue = .waiting(pool)

@@ -53,7 +53,8 @@ extension HeadRewriter {
         } else {
             state.upstreamHead.append("Host: localhost\r\n")
         }
-        appendClientFields(handling?.requestEdits, readsAnswer: handling?.quotas?.readsJSON == true)
+        appendClientFields(
+            bytes, handling?.requestEdits, readsAnswer: handling?.quotas?.readsJSON == true)
         appendVia(handling?.requestEdits)
         if let forwardsLeft {
             state.upstreamHead.append("Max-Forwards: ")
@@ -61,7 +62,7 @@ extension HeadRewriter {
             state.upstreamHead.append("\r\n")
         }
         if let edits = handling?.requestEdits { append(edits, to: &state.upstreamHead) }
-        appendForwarding()
+        appendForwarding(bytes)
         if let trace = recorder.trace { append(trace, handling?.requestEdits) }
         try append(verdict)
         if let quotas = handling?.quotas {
@@ -111,8 +112,9 @@ extension HeadRewriter {
     ///
     /// - Parameter readsAnswer: true if the gateway has to read the answer, so that the client may
     ///   not ask for a coding.
-    private func appendClientFields(_ edits: FieldEdits?, readsAnswer: Bool) {
-        let bytes = headBytes.span
+    private func appendClientFields(
+        _ bytes: Span<UInt8>, _ edits: FieldEdits?, readsAnswer: Bool
+    ) {
         let keepsForwarding = client.isPeerTrusted
         let names = site.fieldNames
         let hasNominated = !head.connectionTokens.isEmpty

@@ -21,7 +21,11 @@ struct UpstreamAttempts {
     /// When the last attempt began.
     var startedAt = MonotonicInstant(nanoseconds: 0)
     var headAt = MonotonicInstant(nanoseconds: 0)
-    var address: String?
+    /// The server of the last attempt.
+    var server: PooledServer?
+
+    /// The address of the last attempt's server.
+    var address: String? { server?.state.text }
 
     var isCalled: Bool { if case .called = queue { true } else { false } }
 

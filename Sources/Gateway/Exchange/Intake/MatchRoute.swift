@@ -29,9 +29,7 @@ extension RequestIntake {
         case .asReceived(let pathCount):
             let path = target.extracting(0..<pathCount)
             if let step = try answerOwn(path: path) { return step }
-            let routes = site.routes
-            let traits = routes.usesTraits ? traits(for: routes) : .plain
-            switch routes.match(method: method, path: path, traits: traits) {
+            switch site.routes.match(method: method, path: path, traits: traits) {
             case .route(let index): try use(route: index, spellings: [])
             case .none: throw Refusal(.notFound, .noRoute)
             case .refused(let fault): throw Refusal(.badRequest, .httpFault(fault))
@@ -39,9 +37,7 @@ extension RequestIntake {
         case .normalized(_, let spellings):
             let normalForm = state.normalPath
             if let step = try answerOwn(path: normalForm.span) { return step }
-            let routes = site.routes
-            let traits = routes.usesTraits ? traits(for: routes) : .plain
-            switch routes.match(
+            switch site.routes.match(
                 method: method, target: target, traits: traits, allowing: client.listener.allow,
                 scratch: &state.normalPath)
             {
@@ -85,9 +81,10 @@ extension RequestIntake {
     }
 
     /// The host and headers, if a route looks at them.
-    private func traits(for routes: RouteTable) -> RequestTraits {
+    private var traits: RequestTraits {
+        guard site.routes.usesTraits else { return .plain }
         let bytes = headBytes.span
-        return routes.traits(
+        return site.routes.traits(
             authority: bytes.extracting(state.head.host ?? .empty), fields: state.head.fields,
             bytes: bytes,
             trustsForwarding: client.isPeerTrusted)
@@ -96,9 +93,8 @@ extension RequestIntake {
     private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
         state.match.routeIndex = index
         let isQuestion = checkCall.question != nil
-        let routes = site.settings.routes
-        state.match.upstreamIndex = routes[index].upstream
-        if routes[index].allowsWebSocket, !isQuestion {
+        state.match.upstreamIndex = site.settings.routes[index].upstream
+        if site.settings.routes[index].allowsWebSocket, !isQuestion {
             forwarder.askForTunnel()
         }
         let demand = site.demands[index]
@@ -107,8 +103,8 @@ extension RequestIntake {
                 demand.policy.rolloutPercent
             }
         judge.begin(demand, rolloutPercent: percent)
-        state.match.handling = site.handlings[index]
-        guard let handling = state.match.handling else { return }
+        guard let handling = site.handlings[index] else { return state.match.handling = nil }
+        state.match.handling = handling
         if let nanoseconds = handling.requestNanoseconds {
             exchange.changeRequestDeadline(nanoseconds)
         }

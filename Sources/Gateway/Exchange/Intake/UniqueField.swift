@@ -14,9 +14,12 @@ extension RequestIntake {
     func uniqueField(_ names: FieldNameSet) -> UniqueField {
         var found = UniqueField.absent
         let bytes = headBytes.span
-        for field in state.head.fields where field.known == .other {
-            let name = bytes.extracting(field.name)
-            guard names.contains(name) else { continue }
+        // By index: a loop over the fields counts another reference to them.
+        for index in state.head.fields.indices {
+            let field = state.head.fields[index]
+            guard field.known == .other, names.contains(bytes.extracting(field.name)) else {
+                continue
+            }
             guard found.isAbsent else { return .repeated }
             found = .value(field.value)
         }
