@@ -14,6 +14,10 @@ public struct FileLock: ~Copyable {
         self.file = file
     }
 
+    // Closing the file would leave the lock with a child that this process is just starting, which
+    // has the descriptor, too, until it runs its own program.
+    deinit { _ = flock(file.raw, LOCK_UN) }
+
     /// Locks an open file, until it is closed.
     static func take(_ descriptor: Int32, _ path: String) throws(IOError) {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {

@@ -154,6 +154,26 @@ struct FileTests {
         }
         _ = try FileLock(path: path)
     }
+
+    @Test("that locks is free once its owner goes, though a child that starts has its descriptor")
+    func lockOfChild() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("lock")
+        var copy: Int32 = -1
+        do {
+            let held = try FileLock(path: path)
+            let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+            let descriptor = descriptors.first { name in
+                let target = try? FileManager.default.destinationOfSymbolicLink(
+                    atPath: "/proc/self/fd/\(name)")
+                return target == path
+            }
+            copy = dup(try #require(descriptor.flatMap { Int32($0) }))
+            _ = consume held
+        }
+        defer { close(copy) }
+        _ = try FileLock(path: path)
+    }
 }
 
 @Suite("A temporary file")
