@@ -46,7 +46,9 @@ struct CounterShard: Sendable {
     var keyCount: Int { keys.count }
     var spentCount: Int { spent.count }
 
-    func holds(_ keyID: KeyID) -> Bool { index.position(of: keyID.short, in: keys) != nil }
+    func holds(_ keyID: KeyID) -> Bool {
+        index.position(of: ShortKeyID(keyID), in: keys) != nil
+    }
 
     // MARK: advancing
 
@@ -62,7 +64,8 @@ struct CounterShard: Sendable {
         guard advance.challenge.expiresAt > clock else { return .challengeExpired }
         let fingerprint = SpentChallenges.fingerprint(
             keyHash: keyHash, challenge: advance.challenge.id)
-        let position = index.position(of: advance.keyID.short, in: keys)
+        let key = ShortKeyID(advance.keyID)
+        let position = index.position(of: key, in: keys)
         let mark = advance.uniqueness.mark
         switch spent.use(of: fingerprint, mark: mark) {
         case .none: break
@@ -78,7 +81,7 @@ struct CounterShard: Sendable {
         }
         guard hasRoom(at: position) else { return .full }
 
-        let entry = position ?? add(advance.keyID.short, highest: advance.floor)
+        let entry = position ?? add(key, highest: advance.floor)
         raiseFloor(to: advance.floor, at: entry)
         if let counter { accept(counter, at: entry) }
         keep(entry, until: max(clock + bounds.retention, advance.challenge.expiresAt))

@@ -11,10 +11,14 @@ struct ShortKeyID: Hashable, Sendable {
     private let middle: UInt32
     private let low: UInt32
 
+    private init(first: UInt64, low: UInt32) {
+        high = UInt32(first >> 32)
+        middle = UInt32(truncatingIfNeeded: first)
+        self.low = low
+    }
+
     init(_ keyID: KeyID) {
-        high = UInt32(keyID.digest.word0 >> 32)
-        middle = UInt32(truncatingIfNeeded: keyID.digest.word0)
-        low = UInt32(keyID.digest.word1 >> 32)
+        self.init(first: keyID.digest.word0, low: UInt32(keyID.digest.word1 >> 32))
     }
 
     /// Reads what ``append(to:)`` writes. Nil if there are not enough bytes.
@@ -22,21 +26,17 @@ struct ShortKeyID: Hashable, Sendable {
         guard let first = reader.readInteger(byteCount: 8),
             let last = reader.readInteger(byteCount: 4)
         else { return nil }
-        high = UInt32(first >> 32)
-        middle = UInt32(truncatingIfNeeded: first)
-        low = UInt32(last)
+        self.init(first: first, low: UInt32(last))
     }
 
+    private var first: UInt64 { UInt64(high) << 32 | UInt64(middle) }
+
     func append(to bytes: inout [UInt8]) {
-        bytes.append(bigEndian: UInt64(high) << 32 | UInt64(middle))
+        bytes.append(bigEndian: first)
         bytes.append(addingCapacity: 4) { $0.append(bigEndian: UInt64(low), byteCount: 4) }
     }
 }
 
 extension ShortKeyID: IndexedKey {
-    var indexHash: UInt64 { (UInt64(high) << 32 | UInt64(middle)) ^ UInt64(low) }
-}
-
-extension KeyID {
-    var short: ShortKeyID { ShortKeyID(self) }
+    var indexHash: UInt64 { first ^ UInt64(low) }
 }
