@@ -68,6 +68,7 @@ final class ClusterReplay {
     private struct TookTooLong: Error {}
 
     private let fault: ClusterFault?
+    private let script: String
     private let cluster: RedisCluster
     /// By their numbers in the model, as those that follow.
     private var masters: [RedisServer]
@@ -95,8 +96,8 @@ final class ClusterReplay {
         cluster = try RedisCluster(masterCount: 2)
         masters = Array(cluster.servers[..<2])
         replicas = Array(cluster.servers[2...])
-        let script = try fault?.script() ?? CounterScript.source
-        links = try masters.map { try RedisLink($0, script: script) }
+        script = try fault?.script() ?? CounterScript.source
+        links = try masters.map { [script] in try RedisLink($0, script: script) }
         calls = CounterCalls(RedisCounterBench.configuration(cluster))
         records = ClusterPlaces.recordTags.map { [calls] in calls.layout.record(tag: $0) }
         try masters[highestEpoch].command("CLUSTER", "BUMPEPOCH")
@@ -317,8 +318,7 @@ final class ClusterReplay {
     /// A process has taken a master's place.
     private func takeUp(_ master: Int) throws {
         lives[master] = false
-        links[master] = try RedisLink(
-            masters[master], script: try fault?.script() ?? CounterScript.source)
+        links[master] = try RedisLink(masters[master], script: script)
         try wait("a whole cluster") {
             try masters.allSatisfy { try $0.command("CLUSTER", "INFO").contains("state:ok") }
                 && masters.allSatisfy { witness in
