@@ -14,11 +14,14 @@ public struct FileLock: ~Copyable {
         self.file = file
     }
 
-    // Closing the file would leave the lock with a child that this process is just starting, which
-    // has the descriptor, too, until it runs its own program.
-    deinit { _ = flock(file.raw, LOCK_UN) }
+    deinit { Self.release(file.raw) }
 
-    /// Locks an open file, until it is closed.
+    /// Gives back the lock of an open file, before it is closed: closing alone would leave the lock
+    /// with a child that this process is just starting, which has the descriptor, too, until it
+    /// runs its own program.
+    static func release(_ descriptor: Int32) { _ = flock(descriptor, LOCK_UN) }
+
+    /// Locks an open file. To be given back by ``release(_:)``.
     static func take(_ descriptor: Int32, _ path: String) throws(IOError) {
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let code = sallyport_errno()

@@ -21,6 +21,8 @@ public final class OwnedFile: Sendable {
         file = try Self.lockedDraft(draftPath, for: path, rights)
     }
 
+    deinit { FileLock.release(file.raw) }
+
     /// Makes the draft and locks it. Between the two, another process may take the draft for one
     /// that a killed process has left, and remove it; then it is made once more.
     private static func lockedDraft(

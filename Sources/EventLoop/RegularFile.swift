@@ -24,6 +24,8 @@ public final class RegularFile: Sendable {
         self.file = file
     }
 
+    deinit { FileLock.release(file.raw) }
+
     /// Keeps other processes from locking it for as long as this lives. Does not wait: throws
     /// ``IOError/Reason/locked`` if another process holds the lock.
     public func lock() throws(IOError) { try FileLock.take(file.raw, path) }

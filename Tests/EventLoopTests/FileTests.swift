@@ -5,7 +5,9 @@ import Glibc
 import Testing
 
 @Suite("A file")
-struct FileTests {
+struct FileTests {}
+
+extension FileTests {
     @Test("is read whole, up to a bound")
     func read() throws {
         let directory = try TestDirectory()
@@ -155,6 +157,17 @@ struct FileTests {
         _ = try FileLock(path: path)
     }
 
+    /// A descriptor of the same open file, as a child has until it runs its own program.
+    private func copyOfDescriptor(of path: String) throws -> Int32 {
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        let descriptor = descriptors.first { name in
+            let target = try? FileManager.default.destinationOfSymbolicLink(
+                atPath: "/proc/self/fd/\(name)")
+            return target == path
+        }
+        return dup(try #require(descriptor.flatMap { Int32($0) }))
+    }
+
     @Test("that locks is free once its owner goes, though a child that starts has its descriptor")
     func lockOfChild() throws {
         let directory = try TestDirectory()
@@ -162,22 +175,47 @@ struct FileTests {
         var copy: Int32 = -1
         do {
             let held = try FileLock(path: path)
-            let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-            let descriptor = descriptors.first { name in
-                let target = try? FileManager.default.destinationOfSymbolicLink(
-                    atPath: "/proc/self/fd/\(name)")
-                return target == path
-            }
-            copy = dup(try #require(descriptor.flatMap { Int32($0) }))
+            copy = try copyOfDescriptor(of: path)
             _ = consume held
         }
         defer { close(copy) }
         _ = try FileLock(path: path)
     }
+
+    @Test("that was locked to be read is free likewise")
+    func readLockOfChild() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("lock")
+        try Data().write(to: URL(fileURLWithPath: path))
+        var copy: Int32 = -1
+        do {
+            let held = try RegularFile(path)
+            try held.lock()
+            copy = try withExtendedLifetime(held) { try copyOfDescriptor(of: path) }
+        }
+        defer { close(copy) }
+        try RegularFile(path).lock()
+    }
+
+    @Test("that its process made is free likewise")
+    func ownedFileOfChild() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("owned")
+        var copy: Int32 = -1
+        do {
+            let held = try OwnedFile(path: path, draft: directory.path("draft"))
+            try held.publish()
+            copy = try withExtendedLifetime(held) { try copyOfDescriptor(of: path) }
+        }
+        defer { close(copy) }
+        try RegularFile(path).lock()
+    }
 }
 
 @Suite("A temporary file")
-struct TemporaryFileTests {
+struct TemporaryFileTests {}
+
+extension TemporaryFileTests {
     @Test("gives back what was appended, from any place, and has no name")
     func readBack() throws {
         let directory = try TestDirectory()
