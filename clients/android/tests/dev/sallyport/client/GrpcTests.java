@@ -29,6 +29,13 @@ final class GrpcTests extends Site {
         return new ProvingInterceptor(client(), proof, executor);
     }
 
+    /** Waits until the client has kept the challenge: the call ends for its caller before. */
+    private void awaitKept() throws InterruptedException {
+        for (Thread thread : threads) {
+            thread.join();
+        }
+    }
+
     @Claim("a call with one message is signed over gRPC's bytes, and sent without compression")
     void signed() throws Exception {
         ProvingInterceptor interceptor = interceptor(AttestClient.Proof.ASSERTION);
@@ -37,6 +44,7 @@ final class GrpcTests extends Site {
             Expect.equal(outcome.status().getCode(), Status.Code.OK);
             Expect.equal(outcome.message, "served");
             Expect.equal(gateway.last("/api/x").text(), "\0\0\0\0\5hello");
+            awaitKept();
         }
         Expect.equal(gateway.count("/assert/challenge"), 0);
         Expect.isTrue(channel.options.stream().allMatch(each -> each.getCompressor() == null));
@@ -46,10 +54,7 @@ final class GrpcTests extends Site {
     void refused() throws Exception {
         ProvingInterceptor interceptor = interceptor(AttestClient.Proof.ASSERTION);
         channel.call(interceptor, MethodType.UNARY, "1").status();
-        // The call ends for its caller before the client keeps the challenge.
-        for (Thread thread : threads) {
-            thread.join();
-        }
+        awaitKept();
         gateway.forgetChallenges();
         GrpcNetwork.Outcome outcome = channel.call(interceptor, MethodType.UNARY, "2");
         Expect.equal(outcome.status().getCode(), Status.Code.OK);
