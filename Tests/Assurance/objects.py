@@ -6,11 +6,14 @@ import hashlib
 import json
 import pathlib
 import re
-import subprocess
+import sys
 import time
 
 from cryptography import x509 as library
 from cryptography.hazmat.primitives import serialization
+
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "clients/python"))
+import lab
 
 APP = "ABCDE12345.com.example.app"
 KINDS = ("attestation", "assertion", "receipt")
@@ -89,7 +92,8 @@ class Mint:
     """Objects of `sallyport-lab`, whose private keys are known."""
 
     def __init__(self, program, folder):
-        self.program, self.folder = program, pathlib.Path(folder)
+        self.folder = pathlib.Path(folder)
+        self.run = lab.Lab(program).run
         self.at = int(time.time())
         self.root, self.receipt_root = self.folder / "root.pem", self.folder / "receipt-root.pem"
         self.apple = self.folder / "apple.json"
@@ -99,10 +103,6 @@ class Mint:
             name: private_key(pem)
             for name, pem in json.loads(self.apple.read_text()).items() if name.endswith("_key")}
         self.hash = hashlib.sha256(b"challenge").digest()
-
-    def run(self, *words):
-        words = [self.program] + [str(word) for word in words]
-        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
     def all(self):
         """Every valid form, and each with every fault, of the first system and the last."""

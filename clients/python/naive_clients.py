@@ -263,6 +263,7 @@ def card(name, lab, gateway, files, root, app):
         kind = type(mixin.__name__, (mixin, kind), {})
     if not (player or trial.Player)(kind, transport, device).play():
         process.terminate()
+    device.close()
     return json.loads(process.communicate()[0].splitlines()[-1])
 
 

@@ -11,25 +11,22 @@ Android app, in hexadecimal. CA: PEM, if the trial speaks TLS.
 import base64
 import json
 import ssl
-import subprocess
 import sys
 import time
 
+import lab
 import sallyport_client
 
 
-class Lab:
+class SimulatedDevice:
     """Keys in files of sallyport-lab."""
 
     is_supported = True
 
-    def __init__(self, lab, state):
-        self._lab, self._path = lab, state
-        self._count = 0
-
-    def _run(self, *words):
-        return subprocess.run(
-            [self._lab, *words], check=True, capture_output=True, text=True).stdout
+    def __init__(self, program, state):
+        self._path, self._count = state, 0
+        self._lab = lab.Lab(program)
+        self.close = self._lab.close
 
     def _state(self):
         return f"{self._path}.{self._count}"
@@ -42,21 +39,21 @@ class Lab:
 
     def _mint(self, kind, *words):
         out = f"{self._path}.{kind}"
-        self._run("mint", kind, "--device", self._state(), "--out", out, *words)
+        self._lab.run("mint", kind, "--device", self._state(), "--out", out, *words)
         with open(out, "rb") as file:
             return file.read()
 
 
-class LabDevice(Lab):
+class LabDevice(SimulatedDevice):
     """A device of Apple's that sallyport-lab simulates."""
 
-    def __init__(self, lab, state, apple, app_id):
-        super().__init__(lab, state)
+    def __init__(self, program, state, apple, app_id):
+        super().__init__(program, state)
         self._apple, self._app_id = apple, app_id
 
     def generate_key(self):
         self._count += 1
-        return self._run("device", "new", "--state", self._state(), "--app", self._app_id).strip()
+        return self._lab.run("device", "new", "--state", self._state(), "--app", self._app_id).strip()
 
     def attest_key(self, key_id, client_data_hash):
         return self._mint(
@@ -66,16 +63,16 @@ class LabDevice(Lab):
         return self._mint("assertion", "--client-data-hash", client_data_hash.hex())
 
 
-class LabPhone(Lab):
+class LabPhone(SimulatedDevice):
     """An Android phone that sallyport-lab simulates."""
 
-    def __init__(self, lab, state, google, package, digest):
-        super().__init__(lab, state)
+    def __init__(self, program, state, google, package, digest):
+        super().__init__(program, state)
         self._google, self._package, self._digest = google, package, digest
 
     def generate_key(self, challenge):
         self._count += 1
-        key_id = self._run(
+        key_id = self._lab.run(
             "device", "new", "--platform", "android", "--state", self._state(),
             "--app", self._package, "--signing-digest", self._digest).strip()
         chain = self._mint(
@@ -138,19 +135,23 @@ class Player:
         return self.client.send("POST", "/api/trial", b'{"n":%d}' % number)
 
 
-def parts(port, lab, state, root, app, ca=None):
+def parts(port, program, state, root, app, ca=None):
     """The class of the client, its transport and its device."""
     package, is_android, digest = app.partition("=")
     context = ssl.create_default_context(cafile=ca) if ca else None
     scheme = "https" if ca else "http"
     transport = sallyport_client.http_transport(f"{scheme}://localhost:{port}", context)
     if is_android:
-        return sallyport_client.AndroidClient, transport, LabPhone(lab, state, root, package, digest)
-    return sallyport_client.Client, transport, LabDevice(lab, state, root, app)
+        return sallyport_client.AndroidClient, transport, LabPhone(
+            program, state, root, package, digest)
+    return sallyport_client.Client, transport, LabDevice(program, state, root, app)
 
 
 def main(*words):
-    return 0 if Player(*parts(*words)).play() else 1
+    kind, transport, device = parts(*words)
+    is_over = Player(kind, transport, device).play()
+    device.close()
+    return 0 if is_over else 1
 
 
 if __name__ == "__main__":

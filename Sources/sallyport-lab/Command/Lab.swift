@@ -5,28 +5,33 @@ enum Lab {
     static func main() {
         let words = Array(CommandLine.arguments.dropFirst())
         guard let name = words.first else { LabExit.usage(help) }
-        let rest = Array(words.dropFirst())
         do {
-            switch name {
-            case "root": try RootCommand.run(rest)
-            case "device": try DeviceCommand.run(rest)
-            case "sign": try SignCommand.run(rest)
-            case "mint": try MintCommand.run(rest)
-            case "vectors": try VectorsCommand.run(rest)
-            case "seed": try SeedCommand.run(rest)
-            case "load": try LoadCommand.run(rest)
-            case "visits": try VisitsCommand.run(rest)
-            case "model": try ModelCommand.run(rest)
-            case "demo": try DemoCommand.run(rest)
-            case "apple": try AppleCommand.run(rest)
-            case "trial": try TrialCommand.run(rest)
-            case "signatures": try SignaturesCommand.run(rest)
-            case "ports": try PortsCommand.run(rest)
-            case "help", "--help", "-h": print(help)
-            default: LabExit.usage("unknown command \(name)\n\n\(help)")
-            }
+            try run(name, Array(words.dropFirst()))
         } catch {
             LabExit.failed("\(error)")
+        }
+    }
+
+    /// Runs one command. Ends the process if the words are wrong.
+    static func run(_ name: String, _ rest: [String]) throws {
+        switch name {
+        case "root": try RootCommand.run(rest)
+        case "device": try DeviceCommand.run(rest)
+        case "sign": try SignCommand.run(rest)
+        case "mint": try MintCommand.run(rest)
+        case "vectors": try VectorsCommand.run(rest)
+        case "seed": try SeedCommand.run(rest)
+        case "load": try LoadCommand.run(rest)
+        case "visits": try VisitsCommand.run(rest)
+        case "model": try ModelCommand.run(rest)
+        case "demo": try DemoCommand.run(rest)
+        case "apple": try AppleCommand.run(rest)
+        case "trial": try TrialCommand.run(rest)
+        case "signatures": try SignaturesCommand.run(rest)
+        case "ports": try PortsCommand.run(rest)
+        case "batch": try BatchCommand.run(rest)
+        case "help", "--help", "-h": print(help)
+        default: LabExit.usage("unknown command \(name)\n\n\(help)")
         }
     }
 
@@ -47,6 +52,7 @@ enum Lab {
           trial    a gateway that misbehaves on purpose: scores a client
           signatures  compares the library that verifies batches with OpenSSL
           ports    print free ports of 127.0.0.1
+          batch    run the commands of its input in one process
 
         `sallyport-lab COMMAND --help` prints a command's options.
         Exit codes: 0 ok, 1 failed, 2 usage. For tests and demonstrations only.
