@@ -12,15 +12,7 @@ public enum TestApple {
         }
     }()
 
-    private static let directory: ScratchDirectory? = {
-        // A static property is never released.
-        atexit { TestApple.removeDirectory() }
-        return try? ScratchDirectory()
-    }()
-
-    private static func removeDirectory() {
-        if let path = directory?.path { try? FileManager.default.removeItem(atPath: path) }
-    }
+    private static let directory = try? ScratchDirectory()
 
     /// A PEM file with the root, for `trust.extra_roots`.
     public static let rootPath: String = {

@@ -86,6 +86,8 @@ public final class PostgresServer: @unchecked Sendable {
         let fixed = [
             "listen_addresses=127.0.0.1", "unix_socket_directories=\(directory.path)",
             "lc_messages=C", "max_connections=200", "shared_buffers=16MB",
+            // In its own directory: a killed server leaves what it shares elsewhere behind.
+            "dynamic_shared_memory_type=mmap",
         ]
         arguments =
             ["-D", data, "-p", "\(port)"] + (fixed + settings).flatMap { ["-c", $0] }
@@ -93,7 +95,7 @@ public final class PostgresServer: @unchecked Sendable {
     }
 
     private static func openDirectory() throws -> ScratchDirectory {
-        let directory = try ScratchDirectory()
+        let directory = try ScratchDirectory(inMemory: true)
         if !launcher.isEmpty { try run(["chown", "postgres:postgres", directory.path]) }
         return directory
     }

@@ -52,7 +52,7 @@ public final class ChildProcess: Sendable {
         let started = try Self.start(
             command, environment: variables.map { "\($0.key)=\($0.value)" }, input: standardInput)
         processID = started.id
-        ProcessRegister.add(started.id)
+        ExitRegister.add(started.id)
         output.collect(.standardOutput, from: started.standardOutput)
         output.collect(.standardError, from: started.standardError)
         output.awaitExit(of: started.id)
@@ -69,7 +69,7 @@ public final class ChildProcess: Sendable {
         }
         kill()
         _ = output.waitForExit(until: Date(timeIntervalSinceNow: 5))
-        ProcessRegister.remove(processID)
+        ExitRegister.remove(processID)
     }
 
     /// Runs a program to its end.

@@ -5,22 +5,31 @@ import KeyStore
 public final class ScratchDirectory: Sendable {
     public let path: String
 
-    /// `inMemory`: where the system has such a place; for what would wait for the disk too often.
+    /// Room for the clusters of all tests that run at a time.
+    private static let memoryByteCountMin = 4 << 30
+
+    /// `inMemory`: where the system has such a place with room; for what would wait for the disk
+    /// too often, or makes a thousand files.
     public init(inMemory: Bool = false) throws {
+        let files = FileManager.default
         let shared = URL(fileURLWithPath: "/dev/shm", isDirectory: true)
-        let isThere = FileManager.default.isWritableFile(atPath: shared.path)
-        let place = inMemory && isThere ? shared : FileManager.default.temporaryDirectory
+        let room = try? files.attributesOfFileSystem(forPath: shared.path)[.systemFreeSize]
+        let hasRoom = (room as? Int ?? 0) >= Self.memoryByteCountMin
+        let fits = hasRoom && files.isWritableFile(atPath: shared.path)
+        let place = inMemory && fits ? shared : files.temporaryDirectory
         let url =
             place
             .appendingPathComponent("sallyport-test-\(UUID().uuidString)")
         try FileManager.default.createDirectory(
             at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         path = url.path
+        ExitRegister.add(directory: path)
     }
 
     deinit {
         removeFloors()
         try? FileManager.default.removeItem(atPath: path)
+        ExitRegister.remove(directory: path)
     }
 
     /// Gateways that were killed leave accepted counters in memory for the next start.

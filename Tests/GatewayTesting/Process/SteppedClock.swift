@@ -40,18 +40,23 @@ public final class StandingClock: Sendable {
 
 /// A number that the library reads whenever it is asked for the time.
 private struct ClockFile: Sendable {
-    private static let source = Repository.path(of: "Benchmarks/soak/clock.c")
+    private static let library = Result { () throws -> (String, ScratchDirectory) in
+        let directory = try ScratchDirectory()
+        let library = directory.path(of: "clock.so")
+        let source = Repository.path(of: "Benchmarks/soak/clock.c")
+        let outcome = try ChildProcess.run(
+            "cc", ["-shared", "-fPIC", "-O1", "-o", library, source])
+        guard outcome.status == .exited(0) else {
+            throw ChildProcessError(description: outcome.standardError)
+        }
+        return (library, directory)
+    }
 
     private let library: String
     private let path: String
 
     init(_ name: String, in directory: ScratchDirectory) throws {
-        library = directory.path(of: "clock.so")
-        let outcome = try ChildProcess.run(
-            "cc", ["-shared", "-fPIC", "-O1", "-o", library, Self.source])
-        guard outcome.status == .exited(0) else {
-            throw ChildProcessError(description: outcome.standardError)
-        }
+        library = try Self.library.get().0
         path = try directory.write([UInt8](repeating: 0, count: 8), to: "clock-\(name)")
     }
 
