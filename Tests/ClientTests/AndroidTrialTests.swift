@@ -13,7 +13,9 @@ struct AndroidTrialTests {
     private let android: AndroidSite
 
     init() throws { android = try AndroidSite() }
+}
 
+extension AndroidTrialTests {
     /// Plays a trial with the client that `run` starts, given the trial's port and what a phone
     /// needs. Returns how the trial ended, and its card.
     private func play(
@@ -39,7 +41,7 @@ struct AndroidTrialTests {
     ) throws -> (status: ChildProcess.ExitStatus, card: JSONValue) {
         try play { port, phone in
             try ChildProcess.run(
-                "python3", program + ["\(port)"] + phone,
+                PythonInterpreter.debian.path, program + ["\(port)"] + phone,
                 environment: ["PYTHONDONTWRITEBYTECODE": "1"], within: .seconds(1000))
         }
     }
@@ -60,7 +62,7 @@ struct AndroidTrialTests {
         "the one in Java makes no mistake",
         .enabled(if: JavaClient.isInstalled, "Java is not installed: scripts/install.sh test"))
     func java() throws {
-        let java = try JavaClient()
+        let java = try JavaClient.shared.get()
         let (status, card) = try play { port, phone in
             try java.run("LabTrial", ["http://127.0.0.1:\(port)"] + phone)
         }

@@ -5,8 +5,15 @@ import SallyportExpo
 import Testing
 
 @Suite("The client for Expo", .timeLimit(.minutes(30)))
-struct ExpoTests {
+struct ExpoTests {}
+
+extension ExpoTests {
     private static let folder = Repository.path(of: "clients/expo")
+    private static let compiled = Result { () throws -> TypeScriptClient in
+        let client = try TypeScriptClient(with: ["clients/expo"])
+        try client.compile(client.path(of: "clients/expo"))
+        return client
+    }
 
     @Test(
         "has a config plugin that adds the entitlement to an app's configuration",
@@ -88,11 +95,10 @@ struct ExpoTests {
             "docs/client/react-native.md",
         ])
     func pages(page: String) throws {
-        let client = try TypeScriptClient(with: ["clients/expo"])
-        try client.compile(client.path(of: "clients/expo"))
+        let client = try Self.compiled.get()
         let blocks = try ClientPage.blocks(of: page, in: "ts")
         try #require(!blocks.isEmpty)
-        let folder = client.path(of: "page")
+        let folder = client.path(of: page.replacing("/", with: "-"))
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         // Others import the first block, which makes the client.

@@ -3,12 +3,14 @@ import GatewayTesting
 import Testing
 
 @Suite("The client for Android")
-struct JavaClientTests {
+struct JavaClientTests {}
+
+extension JavaClientTests {
     @Test(
         "compiles without a warning, and does what its own tests say",
         .enabled(if: JavaClient.isInstalled, "Java is not installed: scripts/install.sh test"))
     func ownTests() throws {
-        let outcome = try JavaClient().run("AllTests")
+        let outcome = try JavaClient.shared.get().run("AllTests")
         #expect(
             outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
         #expect(outcome.standardOutput.hasSuffix("\n0 failures\n"))
@@ -35,7 +37,7 @@ struct JavaClientTests {
             let body = String(decoding: request.body, as: UTF8.self)
             return .response(body: (words + [body]).joined(separator: " "))
         }
-        let outcome = try JavaClient().run(
+        let outcome = try JavaClient.shared.get().run(
             "GatewayTests",
             [
                 "http://127.0.0.1:\(site.gateway.port)", BuiltProgram.sallyport,

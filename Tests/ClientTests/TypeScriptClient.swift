@@ -10,6 +10,9 @@ struct TypeScriptClient {
     static let hint: Comment = "TypeScript or Node.js is not installed: scripts/install.sh test"
     private static let patience = Duration.seconds(10 * ChildProcess.patienceSeconds)
 
+    /// One for all tests that write nothing beside it.
+    static let shared = Result { try TypeScriptClient() }
+
     private let directory: ScratchDirectory
 
     /// The folder of the compiled package.

@@ -7,10 +7,12 @@ import Testing
     "The client in TypeScript",
     .enabled(if: TypeScriptClient.isInstalled, TypeScriptClient.hint),
     .timeLimit(.minutes(30)))
-struct TypeScriptClientTests {
+struct TypeScriptClientTests {}
+
+extension TypeScriptClientTests {
     @Test("compiles, and does what its own tests say")
     func ownTests() throws {
-        let client = try TypeScriptClient()
+        let client = try TypeScriptClient.shared.get()
         let tests = try client.tests()
         #expect(tests.count > 2)
         let outcome = try client.run(["--test"] + tests)
@@ -41,7 +43,7 @@ struct TypeScriptClientTests {
             "configuration": place.site.gateway.configurationPath,
         ]
         let text = try JSONSerialization.data(withJSONObject: words)
-        let outcome = try TypeScriptClient().run(
+        let outcome = try TypeScriptClient.shared.get().run(
             ["--test", "--test-reporter=tap", "tests/gateway.mjs"],
             environment: ["SALLYPORT_SITE": String(decoding: text, as: UTF8.self)])
         #expect(outcome.status == .exited(0), "\(outcome.standardOutput)")
@@ -62,7 +64,7 @@ struct TypeScriptClientTests {
             ])
         let line = try trial.waitForLine(on: .standardOutput) { $0.contains("port") }
         let port = try #require(try JSONValue.parse(line)["port"]?.integerValue)
-        let client = try TypeScriptClient().run(
+        let client = try TypeScriptClient.shared.get().run(
             ["tests/trial.mjs", "http://127.0.0.1:\(port)", platform.rawValue] + place.device)
         #expect(client.status == .exited(0), "\(client.standardError)")
         let status = try trial.waitForExit(within: .seconds(1000))
