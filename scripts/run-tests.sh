@@ -24,14 +24,14 @@ trap 'rm -rf "$logs"' EXIT
 
 # run NAME OPTION...: runs tests with the output in a file, and returns their status.
 run() {
-    local log=$logs/$1 runner size=-1 quiet=0 now
+    local log=$logs/$1 runner size=-1 quiet=0 now step=$((silence_max < 10 ? silence_max : 10))
     shift
-    swift test --event-stream-output-path "$log.events" --event-stream-version 0 "$@" \
-        > "$log" 2>&1 &
+    swift test --xunit-output "$log.xml" "$@" > "$log" 2>&1 &
     runner=$!
     while kill -0 "$runner" 2>/dev/null; do
-        sleep 1
-        quiet=$((quiet + 1))
+        # A sleep that ends with the runner.
+        timeout "$step" tail --pid="$runner" -f /dev/null
+        quiet=$((quiet + step))
         now=$(stat -c %s "$log")
         if [ "$now" -ne "$size" ]; then size=$now quiet=0; fi
         if [ "$quiet" -ge "$silence_max" ]; then
@@ -65,11 +65,12 @@ failures() {
     fi
 }
 
-# The tests of a log that failed, as patterns for --filter: `Module.Suite/function\(\)`.
+# The tests of a log that failed, as patterns for --filter: `Module.Suite/function\(\)`, where a
+# point between suites stands for a slash, too.
 failed_tests() {
-    grep -a '"kind":"issueRecorded"' "$1.events" | grep -av '"isKnown":true' |
-        sed -nE 's/.*"testID":"([^"]*)".*/\1/p' |
-        sed -E -e 's|\\/|/|g' -e 's|/[^/]+\.swift:[0-9:]+$||' -e 's/[.()]/\\&/g' | sort -u
+    grep -a -B1 '<failure' "$1-swift-testing.xml" |
+        sed -nE 's/.*<testcase classname="([^"]*)" name="([^"]*)".*/\1\/\2/p' |
+        sed -E -e 's/[()]/\\&/g' | sort -u
 }
 
 # The line with which the runner of a log closes.
@@ -101,9 +102,10 @@ case " $* " in
     # Parts of like length. What the package's own lock would keep apart does not build.
     start first --ignore-lock --filter '^(RequestPathTests\.[A-P]|ClientTests\.)' "$@"
     await_begin first
-    start second --ignore-lock --filter '^(RequestPathTests\.[^A-P]|KeyStoreTests\.)' "$@"
+    start second --ignore-lock \
+        --filter '^(RequestPathTests\.[^A-P]|(KeyStore|Simulation)Tests\.)' "$@"
     await_begin second
-    start third --ignore-lock --skip '^(RequestPathTests|ClientTests|KeyStoreTests)\.' "$@"
+    start third --ignore-lock --skip '^(RequestPath|Client|KeyStore|Simulation)Tests\.' "$@"
     ;;
 esac
 tail -n +1 -f --pid="${runners[0]}" "$logs/first" &

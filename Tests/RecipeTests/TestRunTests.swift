@@ -8,16 +8,20 @@ struct TestRunTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension TestRunTests {
     /// Runs it with a `swift` of which one process of three has failed in these functions. `again`:
     /// what it does when it is asked once more, and what it says of that.
     private func run(
         failing functions: [String], closes: Bool = true, again: (status: Int, testCount: Int)
     ) throws -> (outcome: ChildProcess.Outcome, calls: [Substring]) {
         let calls = directory.path(of: "calls")
-        let events = functions.map { name in
-            let id = "GatewayTests.SomeTests\\/\(name)()\\/SomeTests.swift:1:2"
-            return #"{"kind":"event","payload":{"kind":"issueRecorded","testID":"\#(id)"}}"#
+        let cases = (functions + [""]).map { name in
+            let attributes = #"classname="GatewayTests.SomeTests" name="\#(name)()" time="1""#
+            return name.isEmpty
+                ? "    <testcase \(attributes) />"
+                : "    <testcase \(attributes)>\n      <failure message=\"a\" />\n    </testcase>"
         }
         let end =
             functions.isEmpty
@@ -27,16 +31,17 @@ struct TestRunTests {
             """
             #!/bin/sh
             echo "$*" >> \(calls)
+            file=${3%.xml}-swift-testing.xml
             case "$*" in
             *--no-parallel*)
-                : > "$3"
+                : > "$file"
                 echo '✔ Test run with \(again.testCount) tests passed after 1 seconds.'
                 exit \(again.status);;
             *--skip\\ *)
-                echo '\(events.joined(separator: "\n"))' > "$3"
+                echo '\(cases.joined(separator: "\n"))' > "$file"
                 \(closes ? "echo '\(end)'" : ":")
                 exit \(functions.isEmpty && closes ? 0 : 1);;
-            *) : > "$3"; echo '✔ Test run with 4 tests passed after 1 seconds.';;
+            *) : > "$file"; echo '✔ Test run with 4 tests passed after 1 seconds.';;
             esac
 
             """, to: "swift")
@@ -62,9 +67,9 @@ struct TestRunTests {
         let (outcome, calls) = try run(failing: ["one", "one", "two"], again: (0, 2))
         #expect(outcome.status == .exited(0))
         #expect(outcome.standardOutput.contains("a defect to be mended"))
-        #expect(outcome.standardOutput.contains("  GatewayTests\\.SomeTests/one\\(\\)\n"))
+        #expect(outcome.standardOutput.contains("  GatewayTests.SomeTests/one\\(\\)\n"))
         #expect(calls.count == 4)
-        let patterns = ["one", "two"].map { "--filter ^GatewayTests\\.SomeTests/\($0)\\(\\)" }
+        let patterns = ["one", "two"].map { "--filter ^GatewayTests.SomeTests/\($0)\\(\\)" }
         #expect(calls.last?.hasSuffix("--no-parallel " + patterns.joined(separator: " ")) == true)
     }
 
