@@ -98,7 +98,7 @@ struct NaiveClientTests {
     func naive(platform: PlatformSite.Platform) throws {
         let place = try PlatformSite(platform)
         let outcome = try ChildProcess.run(
-            "python3",
+            PythonInterpreter.debian.path,
             [
                 Repository.path(of: "clients/python/naive_clients.py"), place.device[0],
                 "127.0.0.1:\(place.site.gateway.port)",

@@ -12,7 +12,8 @@ struct PythonClientTests {
         arguments: ["test_client", "test_behaviour"])
     func unittest(module: String) throws {
         let outcome = try ChildProcess.run(
-            "python3", ["-m", "unittest", module], environment: ["PYTHONDONTWRITEBYTECODE": "1"],
+            PythonInterpreter.debian.path, ["-m", "unittest", module],
+            environment: ["PYTHONDONTWRITEBYTECODE": "1"],
             workingDirectory: Self.folder)
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
     }

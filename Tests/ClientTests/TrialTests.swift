@@ -98,7 +98,7 @@ struct TrialTests {
         let text = state.finish()
         let apple = try directory.write(text.readable.array, to: "apple.json")
         let outcome = try ChildProcess.run(
-            "python3",
+            PythonInterpreter.debian.path,
             [
                 Repository.path(of: "clients/python/trial.py"), "\(port)", BuiltProgram.lab,
                 directory.path(of: "device"), apple, GatewayConfiguration.appID,
@@ -169,7 +169,7 @@ struct TrialTests {
         let text = state.finish()
         let apple = try directory.write(text.readable.array, to: "apple.json")
         let outcome = try ChildProcess.run(
-            "python3",
+            PythonInterpreter.debian.path,
             [
                 "-c", Self.troubles, Repository.path(of: "clients/python"), "\(site.gateway.port)",
                 BuiltProgram.lab, directory.path(of: "device"), apple, GatewayConfiguration.appID,

@@ -83,7 +83,7 @@ struct IdentityTests {
         #expect(page["Cache-Control"] == "public, max-age=300")
         let input = page.bodyText.dropLast() + #","token":"\#(token)"}"#
         return try ChildProcess.run(
-            "python3", ["-c", Self.script], standardInput: Array(input.utf8))
+            PythonInterpreter.debian.path, ["-c", Self.script], standardInput: Array(input.utf8))
     }
 
     private func shown(_ gateway: GatewayUnderTest) -> String? {

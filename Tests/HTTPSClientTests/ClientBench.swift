@@ -51,7 +51,7 @@ final class ClientBench {
         _ answer: String, isCut: Bool = false
     ) throws -> (process: ChildProcess, port: UInt16) {
         let process = try ChildProcess(
-            "python3",
+            PythonInterpreter.debian.path,
             ["-c", Self.script, host.certificatePath, host.keyPath, answer, isCut ? "cut" : ""])
         let line = try process.waitForLine(on: .standardOutput) { !$0.isEmpty }
         return (process, try #require(UInt16(line)))

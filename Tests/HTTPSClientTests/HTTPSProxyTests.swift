@@ -21,7 +21,7 @@ private struct TestProxy {
     init(_ kind: Kind, certificate: TestCertificate, status: Int? = nil) throws {
         self.kind = kind
         process = try ChildProcess(
-            "python3",
+            PythonInterpreter.debian.path,
             [
                 "-c", Self.script, kind.rawValue, certificate.certificatePath, certificate.keyPath,
                 status.map { "\($0)" } ?? "",

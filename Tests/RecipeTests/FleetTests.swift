@@ -8,7 +8,8 @@ import Testing
 struct FleetTests {
     private func run(_ arguments: String...) throws -> ChildProcess.Outcome {
         try ChildProcess.run(
-            "python3", ["-B", Repository.path(of: "Benchmarks/fleet.py")] + arguments)
+            PythonInterpreter.debian.path,
+            ["-B", Repository.path(of: "Benchmarks/fleet.py")] + arguments)
     }
 
     private func page(_ name: String) throws -> String {
@@ -38,7 +39,8 @@ struct FleetTests {
 
     private func simulated(_ arguments: [String]) throws -> JSONValue {
         let outcome = try ChildProcess.run(
-            "python3", ["-B", Repository.path(of: "Benchmarks/fleet.py"), "--json"] + arguments)
+            PythonInterpreter.debian.path,
+            ["-B", Repository.path(of: "Benchmarks/fleet.py"), "--json"] + arguments)
         let text = outcome.standardOutput
         // A list of one fleet; the reader has no fractions, and no figure here needs one.
         let whole = text.replacing(#/(\d)\.\d+(e-?\d+)?/#) { "\($0.output.1)" }
@@ -120,7 +122,7 @@ struct FleetTests {
                   f"takes {fleet.VERIFICATION_US} us", sep="\\n")
             """
         let printed = try ChildProcess.run(
-            "python3", ["-B", "-c", script], workingDirectory: Repository.path)
+            PythonInterpreter.debian.path, ["-B", "-c", script], workingDirectory: Repository.path)
         let words = printed.standardOutput.split(separator: "\n")
         #expect(words.count == 6, "\(printed.standardError)")
         for word in words { #expect(measured.contains(word), "\(word)") }

@@ -313,7 +313,8 @@ struct IntegrationTests {
         ] {
             let program = "import sys, yaml; assert all(yaml.safe_load_all(sys.stdin))"
             let outcome = try ChildProcess.run(
-                "python3", ["-c", program], standardInput: Array(try Integration.file(name).utf8))
+                PythonInterpreter.debian.path, ["-c", program],
+                standardInput: Array(try Integration.file(name).utf8))
             #expect(outcome.status == .exited(0), "\(name): \(outcome.standardError)")
         }
         // Headers that only the gateway may set: where a proxy has no prefixes, each by its name.

@@ -17,7 +17,7 @@ struct SecondVerifierTests {
         let vectors = Repository.shared.appending(path: "vectors").path
         let isPresent = FileManager.default.fileExists(atPath: vectors)
         let outcome = try ChildProcess.run(
-            "python3",
+            PythonInterpreter.debian.path,
             [Self.script, "--count", "300"] + Self.programs
                 + (isPresent ? ["--vectors", vectors] : []),
             within: .seconds(1_700))
@@ -39,7 +39,7 @@ struct SecondVerifierTests {
             """, to: "sallyport")
         chmod(program, 0o755)
         let outcome = try ChildProcess.run(
-            "python3",
+            PythonInterpreter.debian.path,
             [Self.script, "--count", "0", "--program", program, "--lab", BuiltProgram.lab],
             within: .seconds(1_700))
         #expect(outcome.status == .exited(1))

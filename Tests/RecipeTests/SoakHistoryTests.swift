@@ -8,7 +8,8 @@ struct SoakHistoryTests {
     @Test("finds each kind of fault that is put into it, and none without")
     func canary() throws {
         let outcome = try ChildProcess.run(
-            "python3", ["-B", Repository.path(of: "Benchmarks/soak/history.py")])
+            PythonInterpreter.debian.path,
+            ["-B", Repository.path(of: "Benchmarks/soak/history.py")])
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
         #expect(outcome.standardOutput.contains("each fault is found"))
     }

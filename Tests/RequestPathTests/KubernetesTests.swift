@@ -9,7 +9,8 @@ struct KubernetesTests {
     private static let overlays = ["single-sqlite", "several"]
 
     private static func check(
-        _ overlay: String, in folder: URL = manifests, with python: String = "python3",
+        _ overlay: String, in folder: URL = manifests,
+        with python: String = PythonInterpreter.debian.path,
         _ options: [String] = []
     ) throws -> ChildProcess.Outcome {
         try ChildProcess.run(

@@ -162,7 +162,7 @@ struct LifecycleTests {
         #expect(exists() == [true, false, true])
         try FileManager.default.removeItem(atPath: paths[2])
         let other = try ChildProcess(
-            "python3",
+            PythonInterpreter.debian.path,
             ["-c", "import socket, sys; socket.socket(1).bind(sys.argv[1])", paths[2]])
         #expect(try other.waitForExit() == .exited(0))
         #expect(try gateway.terminate() == .exited(0))

@@ -111,7 +111,7 @@ struct SupervisionTests {
         configuration.binds = binds
         return try GatewayProcess(
             configuration, directory: directory,
-            launcher: ["python3", "-c", Self.activator, sockets])
+            launcher: [PythonInterpreter.debian.path, "-c", Self.activator, sockets])
     }
 
     @Test("serves the sockets it was given, with every worker", arguments: [1, 3])
@@ -153,7 +153,7 @@ struct SupervisionTests {
         ]
         for (sockets, message) in cases {
             let outcome = try ChildProcess.run(
-                "python3",
+                PythonInterpreter.debian.path,
                 ["-c", Self.activator, sockets, BuiltProgram.sallyport, "run", "-c", path])
             #expect(outcome.status == .exited(1))
             #expect(outcome.standardError.contains("LISTEN_FDS"), "\(outcome.standardError)")

@@ -47,7 +47,7 @@ final class LostIndexTests {
             print(database.execute("PRAGMA integrity_check").fetchone()[0],
                   [row[0] for row in database.execute("SELECT id FROM t ORDER BY id")])
             """
-        let outcome = try ChildProcess.run("python3", ["-c", script, path])
+        let outcome = try ChildProcess.run(PythonInterpreter.debian.path, ["-c", script, path])
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
         return "\(outcome.standardOutput)".trimmingCharacters(in: .whitespacesAndNewlines)
     }
@@ -114,7 +114,7 @@ final class LostIndexTests {
                 database.execute("INSERT INTO t VALUES (?, hex(randomblob(1500)))", (int(line),))
                 print("done", line, end="", flush=True)
             """
-        let process = try ChildProcess("python3", ["-c", script, path, pipe])
+        let process = try ChildProcess(PythonInterpreter.debian.path, ["-c", script, path, pipe])
         // Both ways, so that it is open at once.
         return (process, try FileHandle(forUpdating: URL(fileURLWithPath: pipe)))
     }

@@ -47,7 +47,8 @@ struct DecisionModelTests {
         _ script: String, _ arguments: [String]
     ) throws -> ChildProcess.Outcome {
         try ChildProcess.run(
-            "python3", ["-B", "\(folder)/\(script)"] + arguments, within: .seconds(600))
+            PythonInterpreter.debian.path, ["-B", "\(folder)/\(script)"] + arguments,
+            within: .seconds(600))
     }
 
     private func compare(_ counters: Counters, share: Int, expecting words: [String]) throws {

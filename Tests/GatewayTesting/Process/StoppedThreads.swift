@@ -13,7 +13,7 @@ public final class StoppedThreads: Sendable {
         guard Set(names).count <= ids.count else {
             throw ChildProcessError(description: "no threads \(names) of \(process.processID)")
         }
-        holder = try ChildProcess("python3", ["-c", Self.holding] + ids)
+        holder = try ChildProcess(PythonInterpreter.debian.path, ["-c", Self.holding] + ids)
         try holder.waitForLine(on: .standardOutput, containing: "stopped")
     }
 
