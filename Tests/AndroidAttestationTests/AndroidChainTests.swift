@@ -6,7 +6,9 @@ import Crypto
 import Testing
 
 @Suite("Chains of Android certificates")
-struct AndroidChainTests {
+struct AndroidChainTests {}
+
+extension AndroidChainTests {
     private static let day: Int64 = 86_400
 
     @Test("of factories are accepted when expired, and refused before they are valid")

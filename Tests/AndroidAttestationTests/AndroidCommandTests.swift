@@ -10,7 +10,9 @@ import Testing
 @Suite(
     "Android attestations, by the command",
     .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct AndroidCommandTests {
+struct AndroidCommandTests {}
+
+extension AndroidCommandTests {
     private static func array(_ chain: [[UInt8]]) -> String {
         "[" + chain.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",") + "]\n"
     }

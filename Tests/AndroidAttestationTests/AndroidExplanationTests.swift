@@ -7,7 +7,9 @@ import JSON
 import Testing
 
 @Suite("Explanations of Android attestations")
-struct AndroidExplanationTests {
+struct AndroidExplanationTests {}
+
+extension AndroidExplanationTests {
     private static func expectations() throws -> AndroidExpectations {
         var expected = AndroidExpectations(at: androidNow)
         expected.roots = [try AndroidWorld.google.root]

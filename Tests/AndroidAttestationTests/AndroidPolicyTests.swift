@@ -5,7 +5,9 @@ import Bytes
 import Testing
 
 @Suite("The policy of Android apps")
-struct AndroidPolicyTests {
+struct AndroidPolicyTests {}
+
+extension AndroidPolicyTests {
     private static let bootKey = Bytes32(word0: 1, word1: 2, word2: 3, word3: 4)
 
     private static func verifier(

@@ -8,7 +8,9 @@ import JSON
 import Testing
 
 @Suite("Simulated Android attestations")
-struct AndroidSimulationTests {
+struct AndroidSimulationTests {}
+
+extension AndroidSimulationTests {
     @Test(
         "of every level, version and provisioning are accepted for what they are",
         arguments: [AndroidSecurityLevel.trustedEnvironment, .strongBox],

@@ -7,7 +7,9 @@ import Testing
 @Suite(
     "Android attestations of real phones",
     .enabled(if: AndroidVectors.arePresent, AndroidVectors.absent))
-struct AndroidVectorTests {
+struct AndroidVectorTests {}
+
+extension AndroidVectorTests {
     static let accepted = AndroidVectors.chains.filter { $0.standard?.isValid == true }
 
     private static func explanation(

@@ -7,7 +7,9 @@ import DER
 import Testing
 
 @Suite("Key descriptions")
-struct KeyDescriptionTests {
+struct KeyDescriptionTests {}
+
+extension KeyDescriptionTests {
     /// A description whose lists are given as they are encoded.
     private static func description(
         version: Int64 = 300, software: [UInt8] = [], hardware: [UInt8] = []

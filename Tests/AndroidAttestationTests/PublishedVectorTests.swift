@@ -10,7 +10,9 @@ import Testing
 
 /// `docs/client/android-vectors.json`: what other implementations test themselves with.
 @Suite("The test vectors for Android", .enabled(if: BuiltProgram.isBuilt))
-struct PublishedVectorTests {
+struct PublishedVectorTests {}
+
+extension PublishedVectorTests {
     private static func read() throws -> JSONValue {
         try JSONValue.parse(Repository.text(of: "docs/client/android-vectors.json"))
     }

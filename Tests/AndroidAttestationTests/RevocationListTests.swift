@@ -4,7 +4,9 @@ import Bytes
 import Testing
 
 @Suite("Revocation lists")
-struct RevocationListTests {
+struct RevocationListTests {}
+
+extension RevocationListTests {
     private static func list(_ entries: [String: String]) throws -> RevocationList {
         let members = entries.sorted { $0.key < $1.key }.map { serial, status in
             #""\#(serial)":{"status":"\#(status)","reason":"KEY_COMPROMISE"}"#

@@ -26,7 +26,9 @@ struct AppleStandInTests {
             keys: [SignInKey(teamID: Self.team, keyID: "KEY", publicKey: key.publicKey)],
             secret: [1, 2, 3])
     }
+}
 
+extension AppleStandInTests {
     private func token(
         keyID: String = "KEY", team: String = team, at seconds: Int64? = nil,
         key signingKey: P256PrivateKey? = nil

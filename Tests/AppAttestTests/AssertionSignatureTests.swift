@@ -19,7 +19,9 @@ struct AssertionSignatureTests {
         device = try SimulatedDevice(appID: simulatedAppID, system: .iOS27)
         app = SHA256.hash(Array(simulatedAppID.utf8))
     }
+}
 
+extension AssertionSignatureTests {
     private func batch() throws -> SignatureBatch {
         SignatureBatch(try P256BatchVerifier(library: nil, auditPercent: 0))
     }

@@ -6,7 +6,9 @@ import Testing
 
 @Suite(
     "Assertions of real devices", .enabled(if: Vectors.arePresent, Vectors.absent))
-struct AssertionVectorTests {
+struct AssertionVectorTests {}
+
+extension AssertionVectorTests {
     private func verify(
         _ vector: Vector, object: [UInt8]? = nil, clientDataHash: [UInt8]? = nil,
         rpIDHash: Bytes32? = nil
@@ -40,7 +42,7 @@ struct AssertionVectorTests {
 
     @Test(
         "are accepted alike by the path that takes the digest inline",
-        arguments: Vectors.assertions.filter(\.isAccepted))
+        arguments: Vectors.assertions.filter { $0.isAccepted })
     func inlineDigest(vector: Vector) throws {
         let publicKey = try #require(vector.point)
         let hash = try #require(Bytes32(vector.clientDataHashBytes))
@@ -54,7 +56,7 @@ struct AssertionVectorTests {
 
     @Test(
         "are refused for other client data, another app and another key",
-        arguments: Vectors.assertions.filter(\.isAccepted))
+        arguments: Vectors.assertions.filter { $0.isAccepted })
     func others(vector: Vector) throws {
         let other = SHA256.hash([0])
         #expect(
@@ -73,7 +75,7 @@ struct AssertionVectorTests {
 
     @Test(
         "never trap and never change their meaning when damaged",
-        arguments: Vectors.assertions.filter(\.isAccepted))
+        arguments: Vectors.assertions.filter { $0.isAccepted })
     func damaged(vector: Vector) throws {
         var generator = SplitMix64(state: UInt64(vector.counter ?? 0) &* 0x9E37)
         let whole = vector.objectBytes

@@ -31,7 +31,9 @@ private func failure(
 }
 
 @Suite("Attestations of real devices", .enabled(if: Vectors.arePresent, Vectors.absent))
-struct AttestationVectorTests {
+struct AttestationVectorTests {}
+
+extension AttestationVectorTests {
     static let accepted = Vectors.attestations.filter(\.isAccepted)
 
     @Test("get their recorded verdict", arguments: Vectors.attestations)

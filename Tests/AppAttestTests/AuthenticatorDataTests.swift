@@ -24,7 +24,9 @@ private func extensions(_ entries: [CBORValue.Entry]) throws(Malformation) -> Ex
 }
 
 @Suite("Authenticator data")
-struct AuthenticatorDataTests {
+struct AuthenticatorDataTests {}
+
+extension AuthenticatorDataTests {
     @Test("of an assertion is 37 bytes and the counter is unsigned")
     func assertion() throws {
         let data = try AuthenticatorData(assertion: header.span)

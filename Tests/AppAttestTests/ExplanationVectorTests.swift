@@ -7,7 +7,9 @@ import Testing
 
 @Suite(
     "Explanations of real devices' objects", .enabled(if: Vectors.arePresent, Vectors.absent))
-struct ExplanationVectorTests {
+struct ExplanationVectorTests {}
+
+extension ExplanationVectorTests {
     private func expectations(_ vector: Vector) -> Expectations {
         var expected = Expectations(at: vector.seconds)
         expected.clientDataHash = vector.kind == "receipt" ? nil : vector.clientDataHashBytes
@@ -30,7 +32,7 @@ struct ExplanationVectorTests {
         #expect(explanation.code.hasPrefix(vector.rejection ?? "ok"))
     }
 
-    @Test("skip what is not given, and say so", arguments: Vectors.all.filter(\.isAccepted))
+    @Test("skip what is not given, and say so", arguments: Vectors.all.filter { $0.isAccepted })
     func lessGiven(vector: Vector) {
         var expected = expectations(vector)
         expected.appID = nil

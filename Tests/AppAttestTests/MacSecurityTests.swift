@@ -6,7 +6,9 @@ import Crypto
 import Testing
 
 @Suite("The security of a Mac")
-struct MacSecurityTests {
+struct MacSecurityTests {}
+
+extension MacSecurityTests {
     /// SHA-256 of the list that a Mac with System Integrity Protection and Full Security writes.
     private static let full = Bytes32(
         Hex.decode("4de4539b20e1d672b3b45a6f9c67c48db560c79a556f91b0fb8c96dd32d0b165") ?? [])

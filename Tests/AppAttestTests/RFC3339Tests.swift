@@ -3,7 +3,9 @@ import Bytes
 import Testing
 
 @Suite("RFC 3339")
-struct RFC3339Tests {
+struct RFC3339Tests {}
+
+extension RFC3339Tests {
     @Test(
         "reads times as receipts write them",
         arguments: [

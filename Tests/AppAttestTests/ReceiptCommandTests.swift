@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "Receipts of real devices, by the command",
     .enabled(if: Vectors.arePresent && BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct ReceiptCommandTests {
+struct ReceiptCommandTests {}
+
+extension ReceiptCommandTests {
     @Test("get their recorded verdict from explain receipt", arguments: Vectors.receipts)
     func explained(vector: Vector) throws {
         let directory = try ScratchDirectory()

@@ -9,7 +9,9 @@ import Testing
 struct ReceiptVectorTests {
     static let accepted = Vectors.receipts.filter(\.isAccepted)
     private let verifier = ReceiptVerifier(roots: [AppleRoots.appleRootG3])
+}
 
+extension ReceiptVectorTests {
     private func failure(
         _ receipt: [UInt8], _ verifier: ReceiptVerifier, appID: String? = nil,
         publicKey: P256PublicKey? = nil, environment: AttestEnvironment? = nil

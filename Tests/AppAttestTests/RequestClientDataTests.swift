@@ -27,7 +27,9 @@ private func mismatch(
 }
 
 @Suite("Client data of the header shape")
-struct RequestClientDataTests {
+struct RequestClientDataTests {}
+
+extension RequestClientDataTests {
     @Test("reads the members, ignores others")
     func members() throws {
         let keyID = KeyID(digest: SHA256.hash([1]))

@@ -9,7 +9,9 @@ import Testing
 private let digest = SHA256.hash(Array("client data".utf8))
 
 @Suite("Simulated assertions")
-struct SimulatedAssertionTests {
+struct SimulatedAssertionTests {}
+
+extension SimulatedAssertionTests {
     private func verify(
         _ object: [UInt8], of device: SimulatedDevice, rpIDHash: Bytes32? = nil
     ) throws -> Result<VerifiedAssertion, AssertionFailure> {

@@ -19,7 +19,9 @@ struct SimulatedAttestationTests {
     let apple: SimulatedApple
 
     init() throws { apple = try Self.shared.get() }
+}
 
+extension SimulatedAttestationTests {
     private func verifier(
         _ environments: Set<AttestEnvironment>, roots: [Certificate]? = nil, skew: Int64 = 60
     ) -> AttestationVerifier {

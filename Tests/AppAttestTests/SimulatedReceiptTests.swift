@@ -14,7 +14,9 @@ struct SimulatedReceiptTests {
         apple = try SimulatedAttestationTests.shared.get()
         device = try SimulatedDevice(appID: simulatedAppID)
     }
+}
 
+extension SimulatedReceiptTests {
     private func receipt(
         _ kind: ReceiptFields.Kind, riskMetric: UInt32? = nil, createdAt: Int64 = simulatedNow
     ) -> SimulatedReceipt {

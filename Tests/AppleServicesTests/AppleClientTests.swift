@@ -36,7 +36,9 @@ struct AppleClientTests {
         directory = try ScratchDirectory()
         authority = try TestCertificate.authority(in: directory)
     }
+}
 
+extension AppleClientTests {
     /// Of HTTP/1.1: in HTTP/2 nginx may reset a stream whose body it does not look at before the
     /// body has left.
     private func server(_ locations: String) throws -> NginxServer {

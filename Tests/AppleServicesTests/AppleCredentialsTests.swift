@@ -10,7 +10,9 @@ struct AppleCredentialsTests {
     private let keys: [P256PrivateKey]
 
     init() throws { keys = try (0..<3).map { _ in try P256PrivateKey.generate() } }
+}
 
+extension AppleCredentialsTests {
     private func credentials() -> AppleCredentials {
         AppleCredentials([
             AppleKey(teamID: "TEAMA", keyID: "A1", key: keys[0]),

@@ -4,7 +4,9 @@ import HTTPSClient
 import Testing
 
 @Suite("Answers to renewals of receipts")
-struct AttestationDataTests {
+struct AttestationDataTests {}
+
+extension AttestationDataTests {
     private func answer(
         _ status: Int, _ body: String = "", retryAfter: Duration? = nil
     ) -> AttestationData.Answer {

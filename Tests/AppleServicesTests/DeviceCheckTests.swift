@@ -3,7 +3,9 @@ import HTTPSClient
 import Testing
 
 @Suite("Answers of DeviceCheck")
-struct DeviceCheckTests {
+struct DeviceCheckTests {}
+
+extension DeviceCheckTests {
     private static let questions: [DeviceCheck.Question] = [
         .validate, .query, .update(bit0: true, bit1: false),
     ]

@@ -19,7 +19,9 @@ struct StandInTests {
     private let loop: EventLoop
 
     init() throws { loop = try EventLoop() }
+}
 
+extension StandInTests {
     private func client(
         _ server: AppleServer, keys: [String] = [AppleServer.keyID],
         authorization: AppleAuthorization = .bare, timeout: Duration = .seconds(60)

@@ -8,7 +8,9 @@ import SQLiteKeyStore
 import Testing
 
 @Suite("The keeper of accepted counters")
-struct FloorKeeperTests {
+struct FloorKeeperTests {}
+
+extension FloorKeeperTests {
     @Test("tells each trouble when it comes, also while there is another, and the end of all")
     func troubles() throws {
         let directory = try ScratchDirectory(inMemory: true)

@@ -9,7 +9,9 @@ import Settings
 import Testing
 
 @Suite("Fetching an issuer's keys", .timeLimit(.minutes(30)))
-struct KeySetFetcherTests {
+struct KeySetFetcherTests {}
+
+extension KeySetFetcherTests {
     /// An issuer for which no time passes, and a gateway's fetcher that asks it.
     private final class Bench {
         final class Client: KeySetClient {

@@ -41,7 +41,9 @@ struct KeySetFolderTests {
         path = directory.path(of: "registry.db.jwks-i")
         try folder.write(kept)
     }
+}
 
+extension KeySetFolderTests {
     /// Why the file is not used; nil if it is, or is another's.
     private func failure(_ bytes: [UInt8]) throws -> String? {
         try File.write(path, bytes, mode: 0o600)

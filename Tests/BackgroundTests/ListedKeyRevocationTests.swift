@@ -39,7 +39,9 @@ final class ListedKeyRevocationTests {
         path = directory.path(of: "registry.db")
         administration = try SQLiteAdministration(path: path, createsIfMissing: true)
     }
+}
 
+extension ListedKeyRevocationTests {
     /// Puts keys under these certificates into the registry.
     private func enrol(_ certificates: [[String]]) throws -> [KeyID] {
         let load = administration.beginImport()

@@ -4,7 +4,9 @@ import KeyStore
 import Testing
 
 @Suite("The watch over the counts of quotas")
-struct QuotaWatchTests {
+struct QuotaWatchTests {}
+
+extension QuotaWatchTests {
     @Test("tells of a file that cannot be written, of a disk that does not answer, and of the end")
     func events() {
         let events = RecordedEvents()

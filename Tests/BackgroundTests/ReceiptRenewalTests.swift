@@ -57,7 +57,9 @@ final class ReceiptRenewalTests {
         device = try SimulatedDevice(appID: Self.appID)
         directory = try ScratchDirectory()
     }
+}
 
+extension ReceiptRenewalTests {
     private func receipt(
         _ kind: ReceiptFields.Kind = .receipt, appID: String = appID, metric: UInt32? = 7,
         environment: AttestEnvironment = .production, key: [UInt8]? = nil, age: Int64 = 0

@@ -9,7 +9,9 @@ import Settings
 import Testing
 
 @Suite("When receipts are due")
-struct ReceiptScheduleTests {
+struct ReceiptScheduleTests {}
+
+extension ReceiptScheduleTests {
     private static let day: Int64 = 86_400
     static let createdAt: Int64 = 1_800_000_000
 

@@ -4,7 +4,9 @@ import KeyStore
 import Testing
 
 @Suite("The watch over the registry's log")
-struct RegistryLogWatchTests {
+struct RegistryLogWatchTests {}
+
+extension RegistryLogWatchTests {
     @Test("tells of a log that stays long, of one that takes no counters, and of the end")
     func events() {
         let events = RecordedEvents()

@@ -27,7 +27,9 @@ struct RenewalPlannerTests {
                 groups: [Self.group, Self.other]),
             holder: [1])
     }
+}
 
+extension RenewalPlannerTests {
     private mutating func pass(_ duration: Duration) {
         now.instant = now.instant + duration
         now.seconds += duration.components.seconds

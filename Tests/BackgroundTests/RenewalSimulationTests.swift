@@ -30,7 +30,9 @@ final class RenewalSimulationTests {
         directory = try ScratchDirectory(inMemory: true)
         registryPath = directory.path(of: "registry.db")
     }
+}
 
+extension RenewalSimulationTests {
     // MARK: the keys
 
     /// What becomes of a key's receipt, by the number in its id.

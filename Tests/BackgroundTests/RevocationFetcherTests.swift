@@ -9,7 +9,9 @@ import Settings
 import Testing
 
 @Suite("Fetching the revocation list of Android", .timeLimit(.minutes(30)))
-struct RevocationFetcherTests {
+struct RevocationFetcherTests {}
+
+extension RevocationFetcherTests {
     /// A server for which no time passes, and a gateway's fetcher that asks it.
     private final class Bench {
         final class Client: KeySetClient {

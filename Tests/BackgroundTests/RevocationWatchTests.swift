@@ -4,7 +4,9 @@ import KeyStore
 import Testing
 
 @Suite("The watch over revocations")
-struct RevocationWatchTests {
+struct RevocationWatchTests {}
+
+extension RevocationWatchTests {
     @Test("is told once for each reason, again when keys are cached no more, and at its end")
     func events() {
         let log = RecordedEvents()

@@ -3,7 +3,9 @@ import OTLP
 import Testing
 
 @Suite("The queue of spans")
-struct SpanQueueTests {
+struct SpanQueueTests {}
+
+extension SpanQueueTests {
     private static func batch(_ byteCount: Int, spans: Int = 3) -> SpanBatch {
         SpanBatch(bytes: Array(repeating: 0x78, count: byteCount), spanCount: spans)
     }

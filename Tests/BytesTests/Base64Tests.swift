@@ -2,7 +2,9 @@ import Bytes
 import Testing
 
 @Suite("Base64")
-struct Base64Tests {
+struct Base64Tests {}
+
+extension Base64Tests {
     @Test("reads both alphabets, padded or not", arguments: ["+/8=", "+/8", "-_8", "-_8="])
     func bothAlphabets(text: String) {
         #expect(Base64.decode(text) == [0xFB, 0xFF])

@@ -2,7 +2,9 @@ import Bytes
 import Testing
 
 @Suite("A byte buffer")
-struct ByteBufferTests {
+struct ByteBufferTests {}
+
+extension ByteBufferTests {
     @Test("gives back what was appended, in order, across moves and growth")
     func order() {
         var buffer = ByteBuffer(capacity: 8)

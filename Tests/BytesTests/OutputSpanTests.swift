@@ -2,7 +2,9 @@ import Bytes
 import Testing
 
 @Suite("Text written in place")
-struct OutputSpanTests {
+struct OutputSpanTests {}
+
+extension OutputSpanTests {
     private func text(_ capacity: Int, _ write: (inout OutputSpan<UInt8>) -> Void) -> String {
         String(decoding: [UInt8](capacity: capacity, initializingWith: write), as: UTF8.self)
     }

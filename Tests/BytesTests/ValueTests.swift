@@ -4,7 +4,9 @@ import Testing
 @Suite("Thirty-two and sixteen bytes")
 struct FixedBytesTests {
     let counting = (0..<32).map { UInt8($0 * 7) }
+}
 
+extension FixedBytesTests {
     @Test("read back as they were given, byte by byte and whole")
     func roundTrip() throws {
         let value = try #require(Bytes32(counting))
@@ -40,7 +42,9 @@ struct FixedBytesTests {
 }
 
 @Suite("Hexadecimal text")
-struct HexTests {
+struct HexTests {}
+
+extension HexTests {
     @Test("reads back what it wrote, in either case")
     func roundTrip() {
         let bytes = (0...255).map { UInt8($0) }
@@ -56,7 +60,9 @@ struct HexTests {
 }
 
 @Suite("ASCII")
-struct ASCIITests {
+struct ASCIITests {}
+
+extension ASCIITests {
     func decimal(_ text: String) -> UInt64? { ASCII.decimal(Array(text.utf8).span) }
 
     @Test("reads decimal numbers up to the largest, and no further")
@@ -108,7 +114,9 @@ struct ASCIITests {
 }
 
 @Suite("A byte reader")
-struct ByteReaderTests {
+struct ByteReaderTests {}
+
+extension ByteReaderTests {
     @Test("takes bytes off the front and is nil beyond the end, without moving")
     func reading() {
         let bytes: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]

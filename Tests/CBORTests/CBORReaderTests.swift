@@ -19,7 +19,9 @@ private func reason(_ hex: String) -> CBORError.Reason? {
 }
 
 @Suite("CBOR: reading")
-struct CBORReaderTests {
+struct CBORReaderTests {}
+
+extension CBORReaderTests {
     /// Examples of RFC 8949 appendix A that lie in the subset.
     static let examples: [(hex: String, value: CBORValue)] = [
         ("00", .unsigned(0)), ("01", .unsigned(1)), ("17", .unsigned(23)),

@@ -6,7 +6,9 @@ import Testing
 /// that its subset has: Apple's objects need no tags, floats or indefinite lengths, and one value
 /// has one spelling.
 @Suite("CBOR: the tables of RFC 8949")
-struct RFC8949Tests {
+struct RFC8949Tests {}
+
+extension RFC8949Tests {
     private static let limits = CBORLimits(byteCountMax: 256, depthMax: 16)
 
     /// Nil for what is read.

@@ -66,7 +66,9 @@ struct BehaviourCase: Decodable, Sendable, CustomTestStringConvertible {
 }
 
 @Suite("The behaviour of every client", .timeLimit(.minutes(30)))
-struct BehaviourTests {
+struct BehaviourTests {}
+
+extension BehaviourTests {
     @Test("is what the client in Swift does", arguments: BehaviourCase.all)
     func swift(_ row: BehaviourCase) async throws {
         let world = BehaviourWorld(isSupported: row.supported ?? true)

@@ -12,7 +12,9 @@ struct ClientEnrolmentTests {
     private let site: ClientSite
 
     init() throws { site = try ClientSite() }
+}
 
+extension ClientEnrolmentTests {
     private func send(_ client: AppAttestClient) async throws -> Int {
         try await client.send(try site.request()).1.statusCode
     }

@@ -10,7 +10,9 @@ struct ClientFailureReportTests {
     private let site: ClientSite
 
     init() throws { site = try ClientSite() }
+}
 
+extension ClientFailureReportTests {
     private func send(_ client: AppAttestClient) async throws -> Int {
         try await client.send(try site.request()).1.statusCode
     }
@@ -105,7 +107,9 @@ struct ClientRetryTests {
         request = try site.request()
         try await client.enrol()
     }
+}
 
+extension ClientRetryTests {
     private func refusal(_ action: String, _ retry: String) -> SimulatedNetwork.Trouble {
         .answer(
             503, ["Content-Type": "application/problem+json"],

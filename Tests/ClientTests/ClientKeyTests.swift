@@ -15,7 +15,9 @@ struct ClientKeyTests {
         site = try ClientSite(attest: "mode: enforce, replay: { window: 64 }")
         site.configuration.signing = .window(8)
     }
+}
 
+extension ClientKeyTests {
     /// The outcomes of eight requests that are sent at once.
     private func sendTogether(_ client: AppAttestClient) async throws -> [String] {
         let request = try site.request()

@@ -5,7 +5,9 @@ import SallyportClient
 import Testing
 
 @Suite("What a client does about refusals", .enabled(if: BuiltProgram.isBuilt), .fewAtOnce)
-struct ClientRefusalTests {
+struct ClientRefusalTests {}
+
+extension ClientRefusalTests {
     private func code(_ body: () async throws -> Void) async -> String? {
         do {
             try await body()

@@ -9,7 +9,9 @@ import Testing
 
 @Suite(
     "A client's requests", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)), .fewAtOnce)
-struct ClientRequestTests {
+struct ClientRequestTests {}
+
+extension ClientRequestTests {
     @Test("share one enrolment and go one after the other where counters only rise")
     func inOrder() async throws {
         let site = try ClientSite()

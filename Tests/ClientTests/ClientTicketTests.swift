@@ -10,7 +10,9 @@ struct ClientTicketTests {
     private let site: ClientSite
 
     init() throws { site = try ClientSite() }
+}
 
+extension ClientTicketTests {
     private struct Locked: TicketStore {
         struct Fault: Error {}
 

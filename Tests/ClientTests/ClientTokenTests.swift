@@ -13,7 +13,9 @@ struct ClientTokenTests {
     init() throws {
         site = try ClientSite(attest: "mode: enforce, accept: [assertion, token]")
     }
+}
 
+extension ClientTokenTests {
     /// How many of eight requests that are sent at once were served.
     private func sendTogether(_ client: AppAttestClient) async throws -> Int {
         let request = try site.request()

@@ -14,7 +14,9 @@ private struct LockedStore: EnrolmentStore {
 @Suite(
     "A client that cannot prove a request", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)), .fewAtOnce)
-struct ClientUnprovedTests {
+struct ClientUnprovedTests {}
+
+extension ClientUnprovedTests {
     /// Why there is no proof.
     enum Reason: CaseIterable, Sendable {
         case notDue, appleIsDown, keyCannotSign, keychainIsLocked, noAppAttest,

@@ -6,7 +6,9 @@ import Testing
 /// `docs/client/postman.json` and `docs/client/bruno`.
 @Suite(
     "Collections for API clients", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct CollectionTests {
+struct CollectionTests {}
+
+extension CollectionTests {
     private static let folder = Repository.path(of: "docs/client/")
 
     private static func text(_ path: String) throws -> String {

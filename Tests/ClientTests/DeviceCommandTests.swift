@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "A device of sallyport-lab in a terminal", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
-struct DeviceCommandTests {
+struct DeviceCommandTests {}
+
+extension DeviceCommandTests {
     @Test(
         "enrols, then sends requests of its own and of curl", arguments: LabDesk.Platform.allCases)
     func requests(platform: LabDesk.Platform) throws {

@@ -7,7 +7,9 @@ import Testing
 /// trial could be passed without that behaviour.
 @Suite(
     "A naive client on trial", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct NaiveClientTests {
+struct NaiveClientTests {}
+
+extension NaiveClientTests {
     private static let patience = Duration.seconds(1200)
 
     /// The mistakes of one act. `client`: as clients/python/naive_clients.py names it.

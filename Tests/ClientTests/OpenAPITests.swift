@@ -19,7 +19,9 @@ struct OpenAPITests {
         site = try ClientSite(attest: "mode: enforce, accept: [assertion, token]")
         sender = StackSender(network: site.network)
     }
+}
 
+extension OpenAPITests {
     private func request(_ method: String = "POST") throws -> HTTPRequest {
         var fields = HTTPFields()
         let name = try #require(HTTPField.Name("X-Mine"))

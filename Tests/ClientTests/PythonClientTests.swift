@@ -3,7 +3,9 @@ import GatewayTesting
 import Testing
 
 @Suite("The client in Python")
-struct PythonClientTests {
+struct PythonClientTests {}
+
+extension PythonClientTests {
     private static let folder =
         Repository.path(of: "clients/python")
 

@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "A device of sallyport-lab at a gateway with TLS and other header names",
     .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct SecureDeskTests {
+struct SecureDeskTests {}
+
+extension SecureDeskTests {
     private static let settings = "assertion: X-Proof, client_data: X-Said, key_id: X-Proof-Key"
     private static let headers = "assertion=X-Proof,client_data=X-Said,key_id=X-Proof-Key"
 

@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "The signing service of sallyport-lab", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
-struct SigningServiceTests {
+struct SigningServiceTests {}
+
+extension SigningServiceTests {
     @Test(
         "signs what a tool is going to send, each request with a new counter and challenge",
         arguments: LabDesk.Platform.allCases)

@@ -30,7 +30,9 @@ private protocol Message {
 }
 
 @Suite("The page about HTTP stacks")
-struct StackPage {
+struct StackPage {}
+
+extension StackPage {
     @Test(
         "has only blocks that are compiled here, or with the client for Android",
         arguments: [

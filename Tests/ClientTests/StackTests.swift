@@ -19,7 +19,9 @@ struct StackTests {
         site = try ClientSite(attest: "mode: enforce, accept: [assertion, token]")
         sender = StackSender(network: site.network)
     }
+}
 
+extension StackTests {
     private func session(
         _ client: AppAttestClient, proof: AppAttestClient.Proof = .assertion
     ) -> Session {

@@ -18,7 +18,9 @@ struct TrialTests {
         site = try ClientSite()
         directory = try ScratchDirectory()
     }
+}
 
+extension TrialTests {
     private func trial(_ words: [String] = []) throws -> (ChildProcess, port: Int) {
         let gateway = "127.0.0.1:\(site.gateway.port)"
         let process = try ChildProcess(

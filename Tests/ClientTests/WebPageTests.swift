@@ -14,7 +14,9 @@ struct WebPageTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension WebPageTests {
     /// The only block of a language on the page.
     private func block(_ language: String) throws -> String {
         let blocks = try ClientPage.blocks(of: "docs/client/web.md", in: language)

@@ -5,7 +5,9 @@ import Testing
 /// The suites of `Tests/Conformance`, which know nothing of how the gateway is made, against the
 /// built program. They may be run against other servers too: docs/proof/conformance.md.
 @Suite("Conformance", .enabled(if: BuiltProgram.isBuilt))
-struct ConformanceTests {
+struct ConformanceTests {}
+
+extension ConformanceTests {
     /// Debian's: the one that has Debian's packages.
     static let isInstalled =
         PythonInterpreter.debian.has("h2, hpack, websockets")

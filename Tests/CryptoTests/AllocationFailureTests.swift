@@ -2,7 +2,9 @@ import GatewayTesting
 import Testing
 
 @Suite("Libraries without memory")
-struct AllocationFailureTests {
+struct AllocationFailureTests {}
+
+extension AllocationFailureTests {
     @Test(
         "refuse, or are right, and recover",
         arguments: [

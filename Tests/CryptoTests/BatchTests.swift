@@ -26,7 +26,9 @@ extension P256Check {
 }
 
 @Suite("A batch of P-256 signatures")
-struct BatchTests {
+struct BatchTests {}
+
+extension BatchTests {
     /// The library that the tests use here: Intel's where it can be used, else a stand-in.
     private func verifier(
         _ library: MultiBufferLibrary? = nil, auditPercent: Int = 0, laneCountMin: Int = 1
@@ -130,7 +132,9 @@ struct BatchTests {
 
 /// What becomes of a library that is not there, not for this machine, or wrong.
 @Suite("A library that verifies batches")
-struct MultiBufferLibraryTests {
+struct MultiBufferLibraryTests {}
+
+extension MultiBufferLibraryTests {
     @Test("is not used where it is missing, lacks the function, or is not for the processor")
     func unusable() throws {
         #expect {

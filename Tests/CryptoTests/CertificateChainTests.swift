@@ -7,7 +7,9 @@ struct CertificateChainTests {
     let authority: Authority
 
     init() throws { authority = try Authority() }
+}
 
+extension CertificateChainTests {
     /// Nil where the chain holds.
     func refusal(
         _ leaf: Certificate, _ intermediates: [Certificate]? = nil, _ roots: [Certificate]? = nil,

@@ -5,7 +5,9 @@ import Testing
 @Suite("A P-256 signature")
 struct P256SignatureTests {
     private let message = Array("thirty-two bytes, or any number.".utf8)
+}
 
+extension P256SignatureTests {
     @Test("gives and takes a signature's two numbers, with zeros in front")
     func numbers() throws {
         let one = [UInt8](repeating: 0, count: 31) + [1]

@@ -7,7 +7,9 @@ import Testing
 struct P256Tests {
     static let order = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"
     let message = Array("thirty-two bytes, or any number.".utf8)
+}
 
+extension P256Tests {
     func isValid(_ signature: [UInt8], _ message: [UInt8], _ key: P256PublicKey) throws -> Bool {
         var verifier = try P256Verifier()
         return verifier.isValid(signature: signature.span, message: message.span, key: key)
@@ -125,7 +127,9 @@ struct P256Tests {
 }
 
 @Suite("A P-256 private key")
-struct P256PrivateKeyTests {
+struct P256PrivateKeyTests {}
+
+extension P256PrivateKeyTests {
     @Test("reads back what it wrote as PEM")
     func pem() throws {
         let key = try P256PrivateKey.generate()

@@ -5,7 +5,9 @@ import Testing
 @Suite(
     "Objects of real devices",
     .enabled(if: SharedFiles.arePresent, "absent: ../shared/vectors"))
-struct RealObjectTests {
+struct RealObjectTests {}
+
+extension RealObjectTests {
     @Test("Apple's certificates are what their published fingerprints say")
     func fingerprints() throws {
         let root = try SharedFiles.certificate("Apple_App_Attestation_Root_CA")

@@ -4,7 +4,9 @@ import Testing
 
 /// Vectors of FIPS 180-4's examples and RFC 4231 section 4.
 @Suite("SHA-256")
-struct SHA256Tests {
+struct SHA256Tests {}
+
+extension SHA256Tests {
     static let vectors: [(message: [UInt8], digest: String)] = [
         ([], "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         (Array("abc".utf8), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -53,7 +55,9 @@ struct SHA256Tests {
 }
 
 @Suite("HMAC-SHA256")
-struct HMACSHA256Tests {
+struct HMACSHA256Tests {}
+
+extension HMACSHA256Tests {
     static let vectors: [(key: [UInt8], message: [UInt8], code: String)] = [
         (
             [UInt8](repeating: 0x0B, count: 20), Array("Hi There".utf8),
@@ -112,7 +116,9 @@ struct HMACSHA256Tests {
 }
 
 @Suite("Random bytes and constant time")
-struct RandomBytesTests {
+struct RandomBytesTests {}
+
+extension RandomBytesTests {
     @Test("gives as many bytes as asked, never the same twice")
     func random() {
         for count in [0, 1, 31, 1000] { #expect(RandomBytes.bytes(count).count == count) }

@@ -15,7 +15,9 @@ struct SignedDataTests {
         signer = try Authority.leafBuilder(key: key.publicKey).certificate(
             issuer: .certificate(authority.issuer), signingKey: authority.issuerKey)
     }
+}
 
+extension SignedDataTests {
     func message(
         _ content: [UInt8]? = nil, certificates: [Certificate]? = nil,
         encoding: SignedData.Encoding = .indefinite(pieceByteCount: 1000)

@@ -8,7 +8,9 @@ import Testing
 /// The vectors of the Wycheproof project: for ECDSA on P-256 with SHA-256, by the verifier of one
 /// signature and among others in a batch, and for HMAC-SHA256.
 @Suite("Vectors of Wycheproof", .enabled(if: SharedFiles.arePresent))
-struct WycheproofTests {
+struct WycheproofTests {}
+
+extension WycheproofTests {
     private struct Vector {
         let id: Int64
         let check: P256Check

@@ -2,7 +2,9 @@ import EventLoop
 import Testing
 
 @Suite("An event loop")
-struct EventLoopTests {
+struct EventLoopTests {}
+
+extension EventLoopTests {
     @Test("returns when nothing is left that could wake it")
     func nothingLeft() throws {
         let loop = try EventLoop()

@@ -7,7 +7,9 @@ struct FilePlaceTests {
     private let directory: TestDirectory
 
     init() throws { directory = try TestDirectory() }
+}
 
+extension FilePlaceTests {
     private func make(_ name: String, mode: Int) throws -> String {
         let path = directory.path(name)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)

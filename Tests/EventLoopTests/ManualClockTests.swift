@@ -2,7 +2,9 @@ import EventLoop
 import Testing
 
 @Suite("A loop with a manual clock")
-struct ManualClockTests {
+struct ManualClockTests {}
+
+extension ManualClockTests {
     @Test("timers fire when the clock was moved to them, the longest due first")
     func timers() throws {
         let clock = ManualClock(now: MonotonicInstant(nanoseconds: 5), wallMilliseconds: 7)

@@ -8,7 +8,9 @@ struct MappedMemoryTests {
     private static let byteCount = 8192
 
     init() throws { directory = try TestDirectory() }
+}
 
+extension MappedMemoryTests {
     /// A file of two pages, mapped, with a one in each.
     private func map(_ name: String) throws -> UnsafeMutableRawPointer {
         let path = directory.path(name)

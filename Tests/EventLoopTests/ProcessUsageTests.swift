@@ -2,7 +2,9 @@ import EventLoop
 import Testing
 
 @Suite("What a process uses")
-struct ProcessUsageTests {
+struct ProcessUsageTests {}
+
+extension ProcessUsageTests {
     private static func status(name: String) -> String {
         // Numbers 1 to 24 of proc(5); the program's name is the second.
         "42 (\(name)) S 1 42 42 0 -1 4194304 9 0 0 0 1234 66 0 0 20 0 5 0 5050 8192000 300 1"

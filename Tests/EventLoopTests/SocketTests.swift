@@ -4,7 +4,9 @@ import Foundation
 import Testing
 
 @Suite("A socket")
-struct SocketTests {
+struct SocketTests {}
+
+extension SocketTests {
     @Test("is listened on, connected to and accepted", arguments: ["127.0.0.1", "::1"])
     func connection(host: String) throws {
         let loop = try EventLoop()
@@ -183,7 +185,9 @@ struct SocketTests {
 }
 
 @Suite("A socket address")
-struct SocketAddressTests {
+struct SocketAddressTests {}
+
+extension SocketAddressTests {
     @Test(
         "is written as it is read",
         arguments: [

@@ -39,7 +39,9 @@ struct SplicePipeTests {
     }
 
     private let pattern = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
+}
 
+extension SplicePipeTests {
     @Test("moves what has come, at most so much of it, and says when nothing has")
     func moves() throws {
         let pipe = try SplicePipe()

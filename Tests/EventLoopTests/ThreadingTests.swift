@@ -3,7 +3,9 @@ import Glibc
 import Testing
 
 @Suite("Between threads")
-struct ThreadingTests {
+struct ThreadingTests {}
+
+extension ThreadingTests {
     @Test("a mailbox delivers ten thousand messages of four threads, each thread's in order")
     func mailbox() throws {
         let loop = try EventLoop()

@@ -2,7 +2,9 @@ import EventLoop
 import Testing
 
 @Suite("A timer")
-struct TimerTests {
+struct TimerTests {}
+
+extension TimerTests {
     @Test("fires in the order of the times asked for, never early")
     func order() throws {
         let loop = try EventLoop()
@@ -71,7 +73,9 @@ struct TimerTests {
 }
 
 @Suite("A wheel of deadlines")
-struct DeadlineWheelTests {
+struct DeadlineWheelTests {}
+
+extension DeadlineWheelTests {
     @Test("expires entries once their time has come, in the order of their slots")
     func order() throws {
         let fixture = try Fixture()
@@ -170,7 +174,9 @@ struct LateDeadlineTests {
         loop = try EventLoop(clock: clock)
         wheel = DeadlineWheel(loop: loop)
     }
+}
 
+extension LateDeadlineTests {
     private func run(to nanoseconds: UInt64, after start: MonotonicInstant) {
         clock.now = start.advanced(byNanoseconds: nanoseconds)
         loop.runUntilIdle()

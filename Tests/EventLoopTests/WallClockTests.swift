@@ -4,7 +4,9 @@ import Foundation
 import Testing
 
 @Suite("The wall clock")
-struct WallClockTests {
+struct WallClockTests {}
+
+extension WallClockTests {
     @Test("writes dates of HTTP and RFC 3339")
     func knownDates() {
         var buffer = ByteBuffer()

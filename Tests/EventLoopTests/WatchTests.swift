@@ -3,7 +3,9 @@ import EventLoop
 import Testing
 
 @Suite("A watch")
-struct WatchTests {
+struct WatchTests {}
+
+extension WatchTests {
     @Test("carries a megabyte through a peer that echoes under back-pressure")
     func echo() throws {
         let loop = try EventLoop()

@@ -4,7 +4,9 @@ import Testing
 
 /// Replays what is checked in, so that a fault once found is found again by every test run.
 @Suite("Fuzz targets")
-struct CorpusTests {
+struct CorpusTests {}
+
+extension CorpusTests {
     private static let corpus = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Fuzz/Corpus")
@@ -14,7 +16,7 @@ struct CorpusTests {
             at: corpus.appendingPathComponent(target), includingPropertiesForKeys: nil)
     }
 
-    @Test("hold for every file of their corpus", arguments: FuzzTarget.all.map(\.name))
+    @Test("hold for every file of their corpus", arguments: FuzzTarget.all.map { $0.name })
     func corpus(name: String) throws {
         let target = try #require(FuzzTarget.named(name))
         let files = try Self.files(of: name)

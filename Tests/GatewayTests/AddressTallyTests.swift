@@ -6,7 +6,9 @@ import Testing
 @Suite("Requests under way by address")
 struct AddressTallyTests {
     private var tally = AddressTally()
+}
 
+extension AddressTallyTests {
     /// How many more places an address gets of 1,024 when it takes all that it can.
     private mutating func takeAll(_ address: UInt64, share: Int = 100) -> Int {
         var count = 0

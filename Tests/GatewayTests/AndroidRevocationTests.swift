@@ -11,7 +11,9 @@ import Testing
 
 /// A gateway with an Android app and no list of withdrawn certificates.
 @Suite("Without a list of withdrawn Android certificates")
-struct AndroidRevocationTests {
+struct AndroidRevocationTests {}
+
+extension AndroidRevocationTests {
     private struct Unreadable: Error {}
 
     /// `revocations`: nil if the operator has switched the list off.

@@ -11,7 +11,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Several apps on one gateway")
-struct AppTests {
+struct AppTests {}
+
+extension AppTests {
     private static let bank = GatewayUnderTest.appID
     private static let game = GatewayUnderTest.otherAppID
 

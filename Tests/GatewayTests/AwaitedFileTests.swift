@@ -32,7 +32,9 @@ struct AwaitedFileTests {
         }
         directory = stepped.worker.services.hub.bodyFileThreads.directory(path)
     }
+}
 
+extension AwaitedFileTests {
     /// Keeps every thread of the directory busy until it is signalled, once for each.
     private func block() throws -> DispatchSemaphore {
         let mayGoOn = DispatchSemaphore(value: 0)

@@ -9,7 +9,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Back-pressure")
-struct BackPressureTests {
+struct BackPressureTests {}
+
+extension BackPressureTests {
     /// One turn of the loop may serve the upstream first and the client, who has just taken
     /// everything, not at all: nothing waits for the client then, so nobody else would resume.
     @Test("an upstream that was paused goes on when the flush of the same turn takes everything")

@@ -4,7 +4,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Balancer")
-struct BalancerTests {
+struct BalancerTests {}
+
+extension BalancerTests {
     private func loads(_ weights: [Int]) -> [ServerLoad] {
         weights.enumerated().map { index, weight in
             ServerLoad(
@@ -115,7 +117,9 @@ struct BalancerTests {
 }
 
 @Suite("Retry budget")
-struct RetryBudgetTests {
+struct RetryBudgetTests {}
+
+extension RetryBudgetTests {
     @Test("retries are a share of requests, beside a reserve that refills")
     func share() {
         var budget = RetryBudget(percent: 20)

@@ -5,7 +5,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Body readers")
-struct BodyReaderTests {
+struct BodyReaderTests {}
+
+extension BodyReaderTests {
     private static let chunked =
         "4;a=\"b\"\r\nWiki\r\n005\r\npedia\r\n0\r\nX-Trailer: y\r\n\r\nrest"
 

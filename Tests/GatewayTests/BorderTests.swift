@@ -31,7 +31,9 @@ private final class AnswerSink: ResponseSink {
 }
 
 @Suite("The border to upstreams")
-struct BorderTests {
+struct BorderTests {}
+
+extension BorderTests {
     @Test("a request about which no stage decided is refused with 500, and no connection is made")
     func undecided() throws {
         let stepped = try SteppedWorker()

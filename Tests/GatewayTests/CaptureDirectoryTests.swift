@@ -11,7 +11,9 @@ struct CaptureDirectoryTests {
     private var path: String { scratch.path(of: "captured") }
 
     init() throws { scratch = try ScratchDirectory() }
+}
 
+extension CaptureDirectoryTests {
     private func opened(byteCountMax: Int = 1 << 20, fileCountMax: Int) throws -> CaptureDirectory {
         var settings = CaptureSettings(directory: path)
         settings.byteCountMax = byteCountMax

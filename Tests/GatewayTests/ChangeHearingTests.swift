@@ -6,7 +6,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Changes of keys")
-struct ChangeHearingTests {
+struct ChangeHearingTests {}
+
+extension ChangeHearingTests {
     @Test("a gateway hears of them before any worker has a key in its cache")
     func beforeWorkers() throws {
         var settings = Settings()

@@ -9,7 +9,9 @@ import Testing
 
 /// A client that has closed its connection looks over TCP like one that only sends no more.
 @Suite("Clients that leave")
-struct ClientDepartureTests {
+struct ClientDepartureTests {}
+
+extension ClientDepartureTests {
     private static let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
         + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n"

@@ -9,7 +9,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Failures that apps report")
-struct ClientFailureTests {
+struct ClientFailureTests {}
+
+extension ClientFailureTests {
     private static let header = "X-App-Attest-Failure"
 
     private func read(_ text: String) throws -> FailureReport {

@@ -9,7 +9,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Use of client connections")
-struct ConnectionUseTests {
+struct ConnectionUseTests {}
+
+extension ConnectionUseTests {
     @Test("pipelined requests are answered in order, whoever answers them")
     func pipelined() throws {
         let gateway = try GatewayUnderTest(upstream: { .response(body: $0.target) })
@@ -183,7 +185,9 @@ struct ConnectionUseTests {
 }
 
 @Suite("Tables of connections")
-struct ConnectionTableTests {
+struct ConnectionTableTests {}
+
+extension ConnectionTableTests {
     @Test("slots are used again, and one given back twice counts once")
     func slots() throws {
         let stepped = try SteppedWorker()

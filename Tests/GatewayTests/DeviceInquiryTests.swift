@@ -20,7 +20,9 @@ import class EventLoop.Thread
 
 /// Bits of devices if a store or the service that asks Apple fails, and what signals make of them.
 @Suite("Bits of devices", .timeLimit(.minutes(30)))
-struct DeviceInquiryTests {
+struct DeviceInquiryTests {}
+
+extension DeviceInquiryTests {
     private static let secret = Array("0123456789abcdef".utf8)
 
     private static func gateway(

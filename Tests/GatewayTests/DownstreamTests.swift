@@ -9,7 +9,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Client connections")
-struct DownstreamTests {
+struct DownstreamTests {}
+
+extension DownstreamTests {
     /// Waits until a connection that sends nothing has been closed: the time for heads has passed.
     private func waitForHeadTimeout(_ gateway: GatewayUnderTest) throws {
         #expect(try gateway.client().receiveToEnd().isEmpty)

@@ -7,7 +7,9 @@ import Testing
 @Suite("Ejection")
 struct EjectionTests {
     private let second: UInt64 = 1_000_000_000
+}
 
+extension EjectionTests {
     private func ejection(
         servers: Int = 4, _ change: (inout EjectionSettings) -> Void = { _ in }
     ) -> Ejection {
@@ -97,7 +99,9 @@ struct EjectionTests {
 }
 
 @Suite("Slow start")
-struct SlowStartTests {
+struct SlowStartTests {}
+
+extension SlowStartTests {
     @Test("the weight of a server that came back grows to the whole")
     func weight() throws {
         var entry = UpstreamServer(.tcp(host: "10.0.0.1", port: 80), weight: 2)
@@ -115,7 +119,9 @@ struct SlowStartTests {
 }
 
 @Suite("Health tally")
-struct HealthTallyTests {
+struct HealthTallyTests {}
+
+extension HealthTallyTests {
     @Test("so many in a row change the verdict, fewer do not")
     func verdict() {
         var settings = HealthCheckSettings()

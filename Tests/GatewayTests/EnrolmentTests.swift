@@ -12,7 +12,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Enrolment")
-struct EnrolmentTests {
+struct EnrolmentTests {}
+
+extension EnrolmentTests {
     @Test("an attested key is stored, and the same attestation again is answered alike")
     func idempotent() throws {
         let gateway = try GatewayUnderTest()

@@ -10,7 +10,9 @@ import Testing
 @Suite("Events that come in crowds")
 struct EventThrottleTests {
     private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+}
 
+extension EventThrottleTests {
     @Test("of each kind a hundred a minute are written, and the others are counted and told")
     func crowd() {
         var throttle = EventThrottle()

@@ -22,7 +22,9 @@ struct ExchangePartTests {
         }
         exchange = stepped.worker.takeExchange()
     }
+}
 
+extension ExchangePartTests {
     @Test("the intake keeps a head, and forgets it, its route and its body")
     func intake() {
         let head = Array("GET /a HTTP/1.1\r\nHost: api\r\n\r\n".utf8)

@@ -6,7 +6,9 @@ import Testing
 struct FileLookTests {
     private static let read: ConfigurationFiles.Stamps = ["/a": [1, 1], "/b": [2, 1]]
     private var look = FileLook()
+}
 
+extension FileLookTests {
     private mutating func see(_ now: ConfigurationFiles.Stamps) -> [String] {
         look.changes(read: Self.read, now: now)
     }

@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Whom a request comes from")
-struct ForwardedChainTests {
+struct ForwardedChainTests {}
+
+extension ForwardedChainTests {
     /// The origin of a request with these lines, from a trusted proxy at 127.0.0.1.
     private func origin(_ lines: [String]) throws -> ClientOrigin {
         var listener = ListenerSettings(bind: .tcp(host: "127.0.0.1", port: 1))

@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Held bodies", .timeLimit(.minutes(30)))
-struct HeldBodyTests {
+struct HeldBodyTests {}
+
+extension HeldBodyTests {
     private func pattern(_ byteCount: Int) -> [UInt8] {
         (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     }

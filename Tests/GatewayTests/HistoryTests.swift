@@ -10,7 +10,9 @@ import Testing
 @testable import Gateway
 
 @Suite("The history of the status page")
-struct HistoryTests {
+struct HistoryTests {}
+
+extension HistoryTests {
     private static func instant(_ minutes: Int) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: UInt64(minutes) * 60_000_000_000)
     }
@@ -210,7 +212,9 @@ struct HistoryTests {
 @Suite("Quantiles")
 struct QuantileTests {
     private let bounds = HistogramBounds(nanoseconds: [100, 200, 400])
+}
 
+extension QuantileTests {
     private func quantile(_ counts: [UInt64], _ share: Double) -> Double? {
         HistogramSnapshot(bounds, bucketCounts: counts)?.quantile(share)
     }

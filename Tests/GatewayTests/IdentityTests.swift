@@ -16,7 +16,9 @@ import Testing
 /// Identity tokens, read as an upstream reads them: by Python's `cryptography` and the published
 /// keys, nothing of ours.
 @Suite("Identity tokens", .timeLimit(.minutes(30)))
-struct IdentityTests {
+struct IdentityTests {}
+
+extension IdentityTests {
     private static func key() throws -> IdentitySettings.KeyFile {
         IdentitySettings.KeyFile(path: "key.pem", key: try P256PrivateKey.generate())
     }

@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("A key that was idle")
-struct IdleKeyTests {
+struct IdleKeyTests {}
+
+extension IdleKeyTests {
     private var now: Int64 { Int64(MonotonicInstant.now().nanoseconds / 1_000_000) }
 
     @Test("has no counter accepted again, though the counter store has forgotten it")

@@ -9,7 +9,9 @@ import Testing
 /// A server may end an idle connection at any time: a request that cannot be repeated must not be
 /// lost by that, since an assertion is spent before it is sent.
 @Suite("Idle connections to servers")
-struct IdleUpstreamTests {
+struct IdleUpstreamTests {}
+
+extension IdleUpstreamTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
 
     /// A worker with one idle connection, and that connection.

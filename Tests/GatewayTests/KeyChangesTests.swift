@@ -6,7 +6,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Changes of keys")
-struct KeyChangesTests {
+struct KeyChangesTests {}
+
+extension KeyChangesTests {
     private func keyID(_ number: UInt64) -> KeyID {
         KeyID(digest: Bytes32(word0: 0, word1: number, word2: 0, word3: 0))
     }

@@ -12,7 +12,9 @@ import Testing
 
 /// One key whose requests look as if its device signs for many.
 @Suite("Signals of one key's use")
-struct KeyUseTests {
+struct KeyUseTests {}
+
+extension KeyUseTests {
     private static func users(
         _ countMax: Int, header: String? = nil, cookie: String? = nil
     ) -> SignalSettings.KeyUsers {

@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("A connection whose listener is another now")
-struct ListenerChangeTests {
+struct ListenerChangeTests {}
+
+extension ListenerChangeTests {
     /// Whoever spoke for the client is believed no more.
     private func endAtOnce(_ connection: HTTP1Connection) {
         connection.proxy = connection.peer

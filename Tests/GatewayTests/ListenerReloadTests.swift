@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Listeners that a reload changes")
-struct ListenerReloadTests {
+struct ListenerReloadTests {}
+
+extension ListenerReloadTests {
     private static let spoofed = ("X-Forwarded-For", "203.0.113.9")
 
     private func forwardedFor(_ gateway: GatewayUnderTest) -> [String?] {

@@ -17,7 +17,9 @@ struct ListenersTests {
     }
 
     private let kept = Endpoint.tcp(host: "127.0.0.1", port: FreePort.find())
+}
 
+extension ListenersTests {
     /// Binds `bind`, has a reload drop it, and another one ask for it again while the workers still
     /// have what they were given first.
     private func rebind(_ bind: Endpoint, _ body: (Listeners) throws -> Void) throws {

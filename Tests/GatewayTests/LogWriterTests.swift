@@ -14,7 +14,9 @@ struct LogWriterTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension LogWriterTests {
     /// The path of a named pipe, as a log may have it.
     private func namedPipe() -> String {
         let path = directory.path(of: "access.log")

@@ -20,7 +20,9 @@ final class LookUpQueueTests {
         lookUps = LookUpQueue(registry, loop: loop, mailbox: try Mailbox(countMax: 100))
         lookUps.answered = { [unowned self] lookUp, _ in answered.append(lookUp.question.number) }
     }
+}
 
+extension LookUpQueueTests {
     private func keyID(_ number: Int) -> KeyID {
         KeyID(digest: SHA256.hash([UInt8(number)]))
     }

@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Meters")
-struct MeterTests {
+struct MeterTests {}
+
+extension MeterTests {
     @Test("a route counts by decision, reason and status class")
     func route() {
         let meter = RouteMeter()
@@ -59,7 +61,9 @@ struct MeterTests {
 }
 
 @Suite("Refusals of parsers")
-struct ParserRefusalTests {
+struct ParserRefusalTests {}
+
+extension ParserRefusalTests {
     @Test("what a parser refuses keeps its status")
     func parserStatuses() {
         for status in [400, 414, 417, 431, 501, 505] as [UInt16] {

@@ -9,7 +9,9 @@ import Testing
 struct NamedVersionsTests {
     private let versions = NamedVersions()
     private let meters = [AppMeter(platform: .apple), AppMeter(platform: .apple)]
+}
 
+extension NamedVersionsTests {
     private func rows() -> [String: UInt64] {
         var counts = AppCounts()
         for meter in meters { meter.add(to: &counts) }

@@ -13,7 +13,9 @@ import Testing
 
 /// Bounds of the gateway's own, which strangers can reach: never a store's failure.
 @Suite("Bounds of the gateway")
-struct OwnBoundTests {
+struct OwnBoundTests {}
+
+extension OwnBoundTests {
     /// With a route that lets pass whatever a store fails to judge, and one that takes tokens then.
     private static func gateway(
         counters: EmbeddedCounters.Options = EmbeddedCounters.Options(),

@@ -10,7 +10,9 @@ import Testing
 @testable import Gateway
 
 @Suite("An upstream that waits for the client")
-struct PausedUpstreamTests {
+struct PausedUpstreamTests {}
+
+extension PausedUpstreamTests {
     /// Sends blocks of 2048 bytes until the gateway reads no more; returns how many those were.
     private func fill(_ stepped: SteppedWorker, isChunked: Bool) throws -> Int {
         let leased = try #require(stepped.leased)

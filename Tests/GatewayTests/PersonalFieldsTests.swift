@@ -7,7 +7,9 @@ import Testing
 
 /// A challenge is for one client; a shared cache would hand it to all.
 @Suite("Challenges and caches")
-struct PersonalFieldsTests {
+struct PersonalFieldsTests {}
+
+extension PersonalFieldsTests {
     private static let personalWords: [[String]] = [
         ["private"], ["Private, max-age=5"], ["no-store"], ["max-age=5, no-cache"],
         ["public", "NO-STORE"], ["x=\"a, b\", private"],

@@ -12,7 +12,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Modes and shapes")
-struct PolicyModeTests {
+struct PolicyModeTests {}
+
+extension PolicyModeTests {
     @Test("a refusal tells what became of the assertion")
     func assertionOutcome() throws {
         let gateway = try GatewayUnderTest(upstream: {

@@ -15,7 +15,9 @@ import Testing
 
 /// All that is signed or sealed, in every place but its own.
 @Suite("Bytes made for one thing")
-struct ProofMatrixTests {
+struct ProofMatrixTests {}
+
+extension ProofMatrixTests {
     // MARK: client data
 
     private enum Shape: String, CaseIterable {

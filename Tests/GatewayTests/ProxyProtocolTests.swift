@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("PROXY protocol")
-struct ProxyProtocolTests {
+struct ProxyProtocolTests {}
+
+extension ProxyProtocolTests {
     static let request = "GET /x HTTP/1.1\r\nHost: a\r\n"
     static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]
     static let binary: [UInt8] =

@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Upstream answers")
-struct ProxyTests {
+struct ProxyTests {}
+
+extension ProxyTests {
     private func answer(
         _ upstream: UpstreamAnswer, method: String = "GET", version: String = "1.1",
         by gateway: GatewayUnderTest

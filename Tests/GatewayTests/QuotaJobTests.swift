@@ -30,7 +30,9 @@ struct QuotaJobTests {
             ]
         }
     }
+}
 
+extension QuotaJobTests {
     private var registryPath: String { directory.path(of: "audit.db") }
 
     private func registry() throws -> any RegistryAdministration {

@@ -11,7 +11,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Operators' calls about quotas")
-struct QuotaOrderTests {
+struct QuotaOrderTests {}
+
+extension QuotaOrderTests {
     private static let keyID = KeyID(digest: Bytes32(word0: 1, word1: 2, word2: 3, word3: 4))
 
     private static func selection(_ query: String) throws -> QuotaSelection {

@@ -9,7 +9,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Quotas on the status page")
-struct QuotaStatusTests {
+struct QuotaStatusTests {}
+
+extension QuotaStatusTests {
     private static func gateway() throws -> GatewayUnderTest {
         try GatewayUnderTest { settings in
             settings.quotas = [

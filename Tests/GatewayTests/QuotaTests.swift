@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Quotas")
-struct QuotaTests {
+struct QuotaTests {}
+
+extension QuotaTests {
     private static func quota(
         _ name: String, by subject: Quota.Subject, limit: Int,
         of measure: Quota.Measure = .requests, missing: Int = 0

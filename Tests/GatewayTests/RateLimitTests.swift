@@ -12,7 +12,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Rate limits")
-struct RateLimitTests {
+struct RateLimitTests {}
+
+extension RateLimitTests {
     static func limit(
         _ name: String, by subject: RateLimitSettings.Subject, burst: Int = 2,
         except exempt: [AddressBlock] = []
@@ -268,7 +270,9 @@ struct RateLimitTests {
 @Suite("Token buckets")
 struct RateLimiterTests {
     private let second: UInt64 = 1_000_000_000
+}
 
+extension RateLimiterTests {
     private func limit(count: Int, burst: Int, name: String = "x") -> RateLimit {
         RateLimit(
             RateLimitSettings(

@@ -13,7 +13,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Log and metrics")
-struct RecordTests {
+struct RecordTests {}
+
+extension RecordTests {
     private func members(_ line: String) throws -> [String: JSONValue] {
         let value = try JSONValue.parse(Array(line.utf8).span, byteCountMax: 1 << 16, depthMax: 4)
         guard case .object(let members) = value else { return [:] }

@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("The last refusals")
-struct RefusalTests {
+struct RefusalTests {}
+
+extension RefusalTests {
     @Test("no flood pushes out other kinds, nor other clients of its kind")
     func flood() throws {
         let gateway = try GatewayUnderTest()

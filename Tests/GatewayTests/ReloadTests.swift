@@ -10,7 +10,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Reload")
-struct ReloadTests {
+struct ReloadTests {}
+
+extension ReloadTests {
     @Test("apps in another order are not mixed up by a request whose key is being looked up")
     func appsReordered() throws {
         let gateway = try GatewayUnderTest()

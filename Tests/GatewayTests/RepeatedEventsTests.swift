@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Events that repeat themselves")
-struct RepeatedEventsTests {
+struct RepeatedEventsTests {}
+
+extension RepeatedEventsTests {
     @Test("are told once a minute, with how often they were left out")
     mutating func repeated() {
         var events = RepeatedEvents()

@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Request ids")
-struct RequestIDTests {
+struct RequestIDTests {}
+
+extension RequestIDTests {
     private static func isOurs(_ id: String?) -> Bool {
         guard let id else { return false }
         return id.utf8.count == 32 && id.utf8.allSatisfy { Hex.value($0) != nil }

@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("How answers say when to try again")
-struct RetryAdviceTests {
+struct RetryAdviceTests {}
+
+extension RetryAdviceTests {
     private func retry(_ answer: HTTPMessage) throws -> JSONValue? {
         try JSONValue.parse(answer.bodyText)["retry"]
     }

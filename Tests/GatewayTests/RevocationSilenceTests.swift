@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Silence about revocations")
-struct RevocationSilenceTests {
+struct RevocationSilenceTests {}
+
+extension RevocationSilenceTests {
     @Test("no answer is cached while nobody hears of changes")
     func uncached() throws {
         let hearing = ChangeHearing()

@@ -6,7 +6,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Request headers")
-struct RewriteHeadersTests {
+struct RewriteHeadersTests {}
+
+extension RewriteHeadersTests {
     /// What the upstream saw of a request with these lines.
     private func seen(
         _ lines: [String], path: String = "/x", isTrusted: Bool = false,

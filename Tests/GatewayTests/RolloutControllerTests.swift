@@ -96,7 +96,9 @@ struct RolloutControllerTests {
         plan.guard = RolloutPlan.Guard()
         return plan
     }()
+}
 
+extension RolloutControllerTests {
     private func state(_ plan: RolloutPlan) throws -> RolloutState {
         let rollout = PlannedRollout(subject: .route("api"), plan: plan)
         let entry = try #require(registry.sharedValue(rollout.entryName))

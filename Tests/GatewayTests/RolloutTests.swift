@@ -12,7 +12,9 @@ import Testing
 @testable import Gateway
 
 @Suite("A rollout on the request path")
-struct RolloutTests {
+struct RolloutTests {}
+
+extension RolloutTests {
     private static let plan = RolloutPlan(start: 1)
 
     /// A gateway whose attested route has a share that moves.

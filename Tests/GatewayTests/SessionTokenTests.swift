@@ -14,7 +14,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Session tokens at the gateway")
-struct SessionTokenTests {
+struct SessionTokenTests {}
+
+extension SessionTokenTests {
     private static func gateway(
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws -> GatewayUnderTest {

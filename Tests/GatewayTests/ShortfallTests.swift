@@ -14,7 +14,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Requests that fall short")
-struct ShortfallTests {
+struct ShortfallTests {}
+
+extension ShortfallTests {
     private static func gateway(
         _ configure: (inout Route) -> Void
     ) throws -> GatewayUnderTest {

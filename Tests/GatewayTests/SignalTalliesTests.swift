@@ -9,7 +9,9 @@ import Testing
 @testable import Gateway
 
 @Suite("SignalTallies")
-struct SignalTalliesTests {
+struct SignalTalliesTests {}
+
+extension SignalTalliesTests {
     private static let window: UInt64 = 60 * 1_000_000_000
 
     private func at(_ seconds: Double) -> UInt64 {

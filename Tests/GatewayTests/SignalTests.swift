@@ -13,7 +13,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Signals")
-struct SignalTests {
+struct SignalTests {}
+
+extension SignalTests {
     /// The upstream says who the user is: whom the test named in a header of its own.
     private static func gateway(
         from source: SignalSettings.UserSource = .response,

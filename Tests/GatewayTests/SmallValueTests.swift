@@ -9,7 +9,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Query values")
-struct QueryValueTests {
+struct QueryValueTests {}
+
+extension QueryValueTests {
     private func find(_ target: String) throws(QueryFault) -> String? {
         let bytes = try QueryValue.find("key_id", inQueryOf: Array(target.utf8).span)
         return bytes.map { String(decoding: $0, as: UTF8.self) }
@@ -48,7 +50,9 @@ struct QueryValueTests {
 }
 
 @Suite("Media ranges")
-struct MediaRangeTests {
+struct MediaRangeTests {}
+
+extension MediaRangeTests {
     private func isListed(_ value: String) -> Bool {
         MediaRanges.contains(Array("application/json".utf8), in: Array(value.utf8).span)
     }
@@ -75,7 +79,9 @@ struct MediaRangeTests {
 }
 
 @Suite("Address blocks")
-struct AddressBlockTests {
+struct AddressBlockTests {}
+
+extension AddressBlockTests {
     @Test("an address lies in a block where the prefix is the same, bit for bit")
     func prefixes() {
         for bitCount in 0...32 {
@@ -126,7 +132,9 @@ struct AddressBlockTests {
 }
 
 @Suite("Rate limits of requests that fall short")
-struct ShortfallRatesTests {
+struct ShortfallRatesTests {}
+
+extension ShortfallRatesTests {
     @Test("each way to fall short has the limit that is named for it, and no other")
     func limits() {
         var names = ShortfallLimits()

@@ -6,7 +6,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Paths that upstreams read in their own way")
-struct SpellingTests {
+struct SpellingTests {}
+
+extension SpellingTests {
     private static let spellings = [
         "/API/transfer", "/api/transfer.json", "/api/transfer.", "/api/transfer%20",
         "/api/%2574ransfer", "/api/TRANSFER?x=1",

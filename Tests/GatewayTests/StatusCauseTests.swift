@@ -11,7 +11,9 @@ import Testing
 
 /// Problems of the status page that depend on the cause of what was refused.
 @Suite("The status page, by causes")
-struct StatusCauseTests {
+struct StatusCauseTests {}
+
+extension StatusCauseTests {
     private static let issuer: ProofSettings = {
         var proof = ProofSettings()
         proof.name = "issuer"

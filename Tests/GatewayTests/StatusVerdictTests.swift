@@ -12,7 +12,9 @@ import Testing
 @testable import Gateway
 
 @Suite("The verdict of the status page")
-struct StatusVerdictTests {
+struct StatusVerdictTests {}
+
+extension StatusVerdictTests {
     private func problems(
         _ gateway: GatewayUnderTest, now: Int64 = 0
     ) throws -> [StatusProblem] {

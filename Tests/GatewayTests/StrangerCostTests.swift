@@ -13,7 +13,9 @@ import Testing
 
 /// What requests without a proof make others do; the table in `docs/proof/threat-model.md` says it.
 @Suite("What a stranger makes the stores do")
-struct StrangerCostTests {
+struct StrangerCostTests {}
+
+extension StrangerCostTests {
     /// Requests that prove nothing, each on an endpoint or route of its own.
     private func unproved(
         _ device: EnrolledDevice

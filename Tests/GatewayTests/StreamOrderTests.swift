@@ -8,7 +8,9 @@ import Testing
 @testable import Gateway
 
 @Suite("The order of a body that goes on as it comes")
-struct StreamOrderTests {
+struct StreamOrderTests {}
+
+extension StreamOrderTests {
     /// A request whose upstream takes nothing more, and whose client waits for that: `rest` has
     /// come too, and stands behind what is held back. Returns also how much content that is.
     private func heldBack(_ rest: String) throws -> (stepped: SteppedWorker, content: Int) {

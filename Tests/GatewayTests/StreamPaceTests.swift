@@ -5,7 +5,9 @@ import Testing
 @testable import Gateway
 
 @Suite("The pace of a body that goes on as it comes")
-struct StreamPaceTests {
+struct StreamPaceTests {}
+
+extension StreamPaceTests {
     private func patience(own: Duration?) throws -> UInt64 {
         let stepped = try SteppedWorker {
             $0.routes[0].streamsBody = true

@@ -13,7 +13,9 @@ import Testing
 
 /// Enrolments with tickets at one gateway.
 @Suite("A key that takes the place of another", .timeLimit(.minutes(30)))
-struct SuccessionRequestTests {
+struct SuccessionRequestTests {}
+
+extension SuccessionRequestTests {
     private static func ticketBody(_ body: [UInt8], _ ticket: String?) -> [UInt8] {
         guard let ticket else { return body }
         return body.dropLast() + Array(#","installation":"\#(ticket)"}"#.utf8)

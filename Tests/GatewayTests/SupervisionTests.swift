@@ -20,7 +20,9 @@ struct SupervisionTests {
             Supervisor(socket: try NotifySocket(receiver.name), watchdog: .seconds(60)),
             hub: stepped.worker.services.hub, workers: mailboxes, reports: try Mailbox(countMax: 8))
     }
+}
 
+extension SupervisionTests {
     private func answer(_ worker: Int, _ number: UInt64) {
         supervision.workerAnswered(worker, number, site: stepped.worker.services.site)
     }

@@ -5,7 +5,9 @@ import Testing
 
 /// What an upstream sends beyond the answer must not become another client's.
 @Suite("More than an answer")
-struct SurplusTests {
+struct SurplusTests {}
+
+extension SurplusTests {
     private static let other = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nother"
 
     @Test("that came before the next request was sent is not its answer")

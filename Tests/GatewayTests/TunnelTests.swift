@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("WebSocket tunnels")
-struct TunnelTests {
+struct TunnelTests {}
+
+extension TunnelTests {
     private static let upgrade = [
         ("Connection", "keep-alive, Upgrade"), ("Upgrade", "websocket"),
         ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
@@ -203,7 +205,9 @@ struct TunnelTests {
 }
 
 @Suite("Request deadlines")
-struct RequestDeadlineTests {
+struct RequestDeadlineTests {}
+
+extension RequestDeadlineTests {
     @Test("a late upstream is 504, a late client 408, and what streams already goes on")
     func deadlines() throws {
         let gates = (stream: Gate(), late: Gate())

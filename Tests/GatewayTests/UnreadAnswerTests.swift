@@ -8,7 +8,9 @@ import Testing
 
 /// Long answers, whose content the kernel hands from one socket to the other.
 @Suite("An answer that is not read")
-struct UnreadAnswerTests {
+struct UnreadAnswerTests {}
+
+extension UnreadAnswerTests {
     private static let pieceByteCount = 64 * 1024
     /// What comes in one piece goes on when at least as much is missing.
     private static let wholeByteCount = 5 * pieceByteCount

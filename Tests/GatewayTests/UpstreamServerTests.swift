@@ -23,7 +23,9 @@ private func three() throws -> [RecordingUpstream] {
 }
 
 @Suite("Several servers")
-struct UpstreamServerTests {
+struct UpstreamServerTests {}
+
+extension UpstreamServerTests {
     @Test("requests go round by weight")
     func weights() throws {
         let upstreams = try three()
@@ -196,7 +198,9 @@ struct UpstreamServerTests {
 }
 
 @Suite("Servers that are not up")
-struct ServersDownTests {
+struct ServersDownTests {}
+
+extension ServersDownTests {
     private func metrics(_ gateway: GatewayUnderTest) throws -> String {
         try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange("GET", "/metrics")
             .bodyText
@@ -280,7 +284,9 @@ struct ServersDownTests {
 }
 
 @Suite("Retries")
-struct RetryTests {
+struct RetryTests {}
+
+extension RetryTests {
     @Test("an unanswered idempotent request goes to another server, others never do")
     func brokenFresh() throws {
         let upstreams = try three()
@@ -371,7 +377,9 @@ struct RetryTests {
 }
 
 @Suite("Waiting for a connection")
-struct ConnectionQueueTests {
+struct ConnectionQueueTests {}
+
+extension ConnectionQueueTests {
     private func busyGateway(
         _ gate: Gate, onClientClose: ClientCloseAction = .finish,
         _ configure: (inout QueueSettings) -> Void

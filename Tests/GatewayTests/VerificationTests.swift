@@ -11,7 +11,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Verification")
-struct VerificationTests {
+struct VerificationTests {}
+
+extension VerificationTests {
     private static let body = Array(#"{"amount":1}"#.utf8)
 
     /// A challenge of the gateway's own making, with what a test wants to be odd about it.

@@ -7,7 +7,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Via")
-struct ViaTests {
+struct ViaTests {}
+
+extension ViaTests {
     private static func upstreams(port: UInt16) -> [UpstreamSettings] {
         [UpstreamSettings(name: "api", servers: [.tcp(host: "127.0.0.1", port: port)])]
     }

@@ -3,7 +3,9 @@ import Testing
 @testable import Gateway
 
 @Suite("The life of a worker")
-struct WorkerLifeTests {
+struct WorkerLifeTests {}
+
+extension WorkerLifeTests {
     private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     @Test(

@@ -6,7 +6,9 @@ import KeyStore
 import Testing
 
 @Suite("Authentic session tokens")
-struct AuthenticTokensTests {
+struct AuthenticTokensTests {}
+
+extension AuthenticTokensTests {
     private static let key = [UInt8](repeating: 1, count: 32)
     private static let otherKey = [UInt8](repeating: 2, count: 32)
 

@@ -14,7 +14,9 @@ extension ChallengeSealer {
 private func bytes(of token: [UInt8]) -> [UInt8]? { Base64.decode(token.span) }
 
 @Suite("Sealed challenges")
-struct ChallengeSealerTests {
+struct ChallengeSealerTests {}
+
+extension ChallengeSealerTests {
     private static let keyID = KeyID(digest: SHA256.hash(Array("key".utf8)))
     private static let oldKey = [UInt8](repeating: 1, count: 32)
     private static let newKey = [UInt8](repeating: 2, count: 32)

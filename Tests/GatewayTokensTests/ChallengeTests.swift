@@ -4,7 +4,9 @@ import KeyStore
 import Testing
 
 @Suite("Ends of challenges")
-struct ChallengeTests {
+struct ChallengeTests {}
+
+extension ChallengeTests {
     private func remaining(expiresAt: Int64, now: Int64) -> Int64? {
         Challenge(
             purpose: .assertion, expiresAt: expiresAt, incarnation: Incarnation(0),

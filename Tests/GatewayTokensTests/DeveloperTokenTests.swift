@@ -5,7 +5,9 @@ import GatewayTokens
 import Testing
 
 @Suite("Developer tokens")
-struct DeveloperTokenTests {
+struct DeveloperTokenTests {}
+
+extension DeveloperTokenTests {
     private static let keys = [
         [UInt8](repeating: 2, count: 32), [UInt8](repeating: 1, count: 32),
     ]

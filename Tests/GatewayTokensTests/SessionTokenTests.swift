@@ -7,7 +7,9 @@ import KeyStore
 import Testing
 
 @Suite("Session tokens")
-struct SessionTokenTests {
+struct SessionTokenTests {}
+
+extension SessionTokenTests {
     private static let oldKey = [UInt8](repeating: 1, count: 32)
     private static let newKey = [UInt8](repeating: 2, count: 32)
 

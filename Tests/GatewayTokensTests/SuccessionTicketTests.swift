@@ -12,7 +12,9 @@ struct SuccessionTicketTests {
 
     private let keyID = KeyID(digest: Bytes32(word0: 1, word1: 2, word2: 3, word3: 4))
     private let installation = InstallationID(value: Bytes16(word0: 5, word1: 6))
+}
 
+extension SuccessionTicketTests {
     private func sealer(_ keys: [UInt8]...) throws -> SuccessionTicketSealer {
         try #require(SuccessionTicketSealer(keys: keys))
     }

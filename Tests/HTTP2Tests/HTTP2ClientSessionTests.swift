@@ -3,7 +3,9 @@ import HTTP2
 import Testing
 
 @Suite("The client's side of HTTP/2")
-struct HTTP2ClientSessionTests {
+struct HTTP2ClientSessionTests {}
+
+extension HTTP2ClientSessionTests {
     /// Both sides of one connection, without a socket between them.
     private final class Pair {
         let client: HTTP2ClientSession
@@ -245,7 +247,9 @@ struct HTTP2ClientSessionTests {
 }
 
 @Suite("The head of an answer in HTTP/1.1's form")
-struct ResponseHeadTextTests {
+struct ResponseHeadTextTests {}
+
+extension ResponseHeadTextTests {
     private func text(_ fields: [(String, String)]) -> String? {
         var head = ResponseHeadText(limits: FieldSectionLimits(byteCountMax: 1000))
         head.reset()

@@ -3,7 +3,9 @@ import HTTP2
 import Testing
 
 @Suite("An HTTP/2 session")
-struct HTTP2SessionTests {
+struct HTTP2SessionTests {}
+
+extension HTTP2SessionTests {
     private static let second: UInt64 = 1_000_000_000
 
     private func session(_ configure: (inout HTTP2Limits) -> Void = { _ in }) -> HTTP2Session {

@@ -3,7 +3,9 @@ import HTTP2
 import Testing
 
 @Suite("The head of an HTTP/2 request")
-struct RequestHeadTextTests {
+struct RequestHeadTextTests {}
+
+extension RequestHeadTextTests {
     private static let plain: [(String, String)] = [
         (":method", "GET"), (":scheme", "https"), (":authority", "api.example"), (":path", "/a?b"),
     ]

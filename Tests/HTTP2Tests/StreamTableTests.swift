@@ -2,7 +2,9 @@ import HTTP2
 import Testing
 
 @Suite("Streams by their ids")
-struct StreamTableTests {
+struct StreamTableTests {}
+
+extension StreamTableTests {
     @Test("A table says the same as a dictionary, whatever is added and removed")
     func sameAsDictionary() {
         // Knuth's sequence of 64 bits, whose upper ones are good enough here.

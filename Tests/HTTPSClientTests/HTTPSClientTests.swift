@@ -9,7 +9,9 @@ struct HTTPSClientTests {
     private let bench: ClientBench
 
     init() throws { bench = try ClientBench() }
+}
 
+extension HTTPSClientTests {
     private static let echo = """
         location = /hello { add_header X-Two "a b"; return 200 "hello"; }
         location = /status { return 429; add_header Retry-After 17 always; }

@@ -10,7 +10,9 @@ struct HTTPSFailureTests {
     private let bench: ClientBench
 
     init() throws { bench = try ClientBench() }
+}
 
+extension HTTPSFailureTests {
     /// nginx speaks TLS, the upstream behind it says `answer` and ends.
     private func server(
         isHTTP2: Bool, answering answer: String

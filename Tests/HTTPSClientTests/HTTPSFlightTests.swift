@@ -9,7 +9,9 @@ struct HTTPSFlightTests {
     private let bench: ClientBench
 
     init() throws { bench = try ClientBench() }
+}
 
+extension HTTPSFlightTests {
     @Test("share one connection by HTTP/2, up to their bound and no further")
     func bound() throws {
         let server = try bench.nginx(

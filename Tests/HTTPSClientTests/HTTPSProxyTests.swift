@@ -115,7 +115,9 @@ struct HTTPSProxyTests {
     private let bench: ClientBench
 
     init() throws { bench = try ClientBench() }
+}
 
+extension HTTPSProxyTests {
     private func proxy(_ kind: TestProxy.Kind, status: Int? = nil) throws -> TestProxy {
         try TestProxy(kind, certificate: bench.host, status: status)
     }

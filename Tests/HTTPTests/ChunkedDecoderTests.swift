@@ -116,7 +116,9 @@ private let malformed: [(String, HTTPFault)] = [
 ]
 
 @Suite("A chunked decoder")
-struct ChunkedDecoderTests {
+struct ChunkedDecoderTests {}
+
+extension ChunkedDecoderTests {
     @Test("gives the data, the end and the trailers, however the body is split", arguments: valid)
     func decodes(message: String, data: String, trailers: [String]) {
         let bytes = Array(message.utf8)

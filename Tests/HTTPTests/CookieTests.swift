@@ -2,7 +2,9 @@ import HTTP
 import Testing
 
 @Suite("Cookies")
-struct CookieTests {
+struct CookieTests {}
+
+extension CookieTests {
     private func values(of name: String, in field: String) -> [String] {
         let bytes = Array(field.utf8)
         var values: [String] = []

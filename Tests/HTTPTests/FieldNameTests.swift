@@ -11,7 +11,9 @@ private func contains(_ set: FieldNameSet, _ name: String) -> Bool {
 private func methodNamed(_ name: String) -> Method { Method(name: bytes(name).span) }
 
 @Suite("Field names")
-struct FieldNameTests {
+struct FieldNameTests {}
+
+extension FieldNameTests {
     @Test("are known in any case, and only when the whole name is right")
     func known() {
         #expect(KnownField.allCases.count <= 64)
@@ -123,7 +125,9 @@ struct FieldNameTests {
 }
 
 @Suite("Faults")
-struct HTTPFaultTests {
+struct HTTPFaultTests {}
+
+extension HTTPFaultTests {
     @Test("have each a code of its own, in snake case")
     func codes() {
         let codes = HTTPFault.allCases.map(\.code.description)

@@ -2,7 +2,9 @@ import HTTP
 import Testing
 
 @Suite("Forwarded")
-struct ForwardedNodesTests {
+struct ForwardedNodesTests {}
+
+extension ForwardedNodesTests {
     private func nodes(_ value: String) -> [String?]? {
         ForwardedNodes.parse(Array(value.utf8))?.map { node in
             node.map { String(decoding: $0, as: UTF8.self) }

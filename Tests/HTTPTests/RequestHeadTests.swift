@@ -22,7 +22,9 @@ private let valid = [
 ]
 
 @Suite("A request head")
-struct RequestHeadTests {
+struct RequestHeadTests {}
+
+extension RequestHeadTests {
     @Test("is read with all its parts")
     func parts() {
         let read = readRequest(plain)

@@ -58,7 +58,9 @@ private let malformed: [(String, HTTPFault)] = [
 ]
 
 @Suite("A response head")
-struct ResponseHeadTests {
+struct ResponseHeadTests {}
+
+extension ResponseHeadTests {
     @Test("is read with all its parts")
     func parts() {
         let read = readResponse(Array((valid[3] + "rest").utf8))

@@ -29,7 +29,9 @@ private let everything: TargetAllowances = [
 ]
 
 @Suite("The normal form of a path")
-struct TargetPathTests {
+struct TargetPathTests {}
+
+extension TargetPathTests {
     @Test(
         "is what was received where nothing is encoded",
         arguments: [

@@ -3,7 +3,9 @@ import HTTP
 import Testing
 
 @Suite("traceparent")
-struct TraceParentTests {
+struct TraceParentTests {}
+
+extension TraceParentTests {
     private static let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
     private static func parent(_ text: String) -> TraceParent? {

@@ -3,7 +3,9 @@ import HTTP
 import Testing
 
 @Suite("A trailer section")
-struct TrailerSectionTests {
+struct TrailerSectionTests {}
+
+extension TrailerSectionTests {
     private func parse(_ text: String) throws(HTTPFault) -> TrailerSection {
         try TrailerSection(parsing: Array(text.utf8))
     }

@@ -2,7 +2,9 @@ import JSON
 import Testing
 
 @Suite("JSONEventScanner")
-struct JSONEventScannerTests {
+struct JSONEventScannerTests {}
+
+extension JSONEventScannerTests {
     private static let pointers = ["/usage/total", "/n"].compactMap { JSONPointer($0) }
 
     /// The numbers that are found if the text comes in pieces that end at `ends`.

@@ -2,7 +2,9 @@ import JSON
 import Testing
 
 @Suite("JSONNumber")
-struct JSONNumberTests {
+struct JSONNumberTests {}
+
+extension JSONNumberTests {
     private func number(_ text: String) throws -> JSONNumber {
         try #require(JSONNumber(text), "\(text)")
     }

@@ -2,7 +2,9 @@ import JSON
 import Testing
 
 @Suite("JSONObjectReader")
-struct JSONObjectReaderTests {
+struct JSONObjectReaderTests {}
+
+extension JSONObjectReaderTests {
     @Test("gives the bytes of string members, unescaped")
     func strings() throws {
         let text = Array(

@@ -2,7 +2,9 @@ import JSON
 import Testing
 
 @Suite("JSONPlainObject")
-struct JSONPlainObjectTests {
+struct JSONPlainObjectTests {}
+
+extension JSONPlainObjectTests {
     /// Names and values without their escapes; nil where the text is left to the other reader.
     private static func members(_ text: [UInt8]) -> [[UInt8]: [UInt8]]? {
         guard let object = JSONPlainObject(text.span) else { return nil }

@@ -2,7 +2,9 @@ import JSON
 import Testing
 
 @Suite("JSONPointer")
-struct JSONPointerTests {
+struct JSONPointerTests {}
+
+extension JSONPointerTests {
     private func find(
         _ text: String, _ pointers: [String], isSpellingStrict: Bool = false, step: Int = .max
     ) throws -> [JSONMember] {

@@ -2,7 +2,9 @@ import JSON
 import Testing
 
 @Suite("JSONScanner")
-struct JSONScannerTests {
+struct JSONScannerTests {}
+
+extension JSONScannerTests {
     private static func search(
         _ names: [String], candidates: Int = 0
     ) -> JSONScanner.Search {

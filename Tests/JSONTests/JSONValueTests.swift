@@ -2,7 +2,9 @@ import JSON
 import Testing
 
 @Suite("JSONValue")
-struct JSONValueTests {
+struct JSONValueTests {}
+
+extension JSONValueTests {
     @Test("refuses a NUL wherever it is, and says where")
     func nul() {
         let text = Array(#"{"numbers":[1,2,3],"b":true}"#.utf8)

@@ -3,7 +3,9 @@ import JSON
 import Testing
 
 @Suite("JSONWriter")
-struct JSONWriterTests {
+struct JSONWriterTests {}
+
+extension JSONWriterTests {
     private func text(_ writer: consuming JSONWriter) -> String {
         String(decoding: writer.finish().readable.array, as: UTF8.self)
     }

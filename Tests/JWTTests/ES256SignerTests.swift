@@ -6,7 +6,9 @@ import JWT
 import Testing
 
 @Suite("Tokens signed by ES256", .timeLimit(.minutes(30)))
-struct ES256SignerTests {
+struct ES256SignerTests {}
+
+extension ES256SignerTests {
     private func parts(of token: [UInt8]) throws -> [[UInt8]] {
         try String(decoding: token, as: UTF8.self)
             .split(separator: ".", omittingEmptySubsequences: false)

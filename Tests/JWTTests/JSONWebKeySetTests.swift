@@ -8,7 +8,9 @@ struct JSONWebKeySetTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension JSONWebKeySetTests {
     /// The number of keys that can be used, or why there are none.
     private func read(_ document: String) -> String {
         let bytes = Array(document.utf8)

@@ -16,7 +16,9 @@ private enum SignatureVectors {
 /// The vectors of the Wycheproof project for JSON Web Signatures, which sign no claims:
 /// only signatures are looked at.
 @Suite("Vectors of Wycheproof for signatures", .enabled(if: SignatureVectors.arePresent))
-struct SignatureVectorTests {
+struct SignatureVectorTests {}
+
+extension SignatureVectorTests {
     @Test("what is valid holds, and nothing else")
     func vectors() throws {
         let bytes = [UInt8](try Data(contentsOf: SignatureVectors.file))

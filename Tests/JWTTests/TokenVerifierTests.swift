@@ -9,7 +9,9 @@ struct TokenVerifierTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension TokenVerifierTests {
     private static let now: Int64 = 2_000_000_000
     private static let claims =
         #"{"iss":"https://issuer.example","aud":["us","others"],"exp":2000000060,"#

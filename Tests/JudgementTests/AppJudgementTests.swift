@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("What the app is, judged without a gateway")
-struct AppJudgementTests {
+struct AppJudgementTests {}
+
+extension AppJudgementTests {
     private static let bank = "TEAM.bank"
     private static let game = "TEAM.game"
 

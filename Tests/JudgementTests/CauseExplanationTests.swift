@@ -5,7 +5,9 @@ import Judgement
 import Testing
 
 @Suite("Explanations of causes")
-struct CauseExplanationTests {
+struct CauseExplanationTests {}
+
+extension CauseExplanationTests {
     private static let all = CauseTable.sections.flatMap(\.explanations)
 
     /// What stands in the repository under this path.

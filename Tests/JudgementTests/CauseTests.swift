@@ -7,7 +7,9 @@ import KeyStore
 import Testing
 
 @Suite("Causes")
-struct CauseTests {
+struct CauseTests {}
+
+extension CauseTests {
     @Test(
         "are written as docs/causes.md says",
         arguments: [

@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("The judgement of tokens of other issuers")
-struct ForeignJudgementTests {
+struct ForeignJudgementTests {}
+
+extension ForeignJudgementTests {
     private func judged(
         _ tier: TrustTier, _ configure: (inout RoutePolicy) -> Void = { _ in }
     ) throws -> (decision: Decision, tier: TrustTier, bucket: RequestBucket?) {

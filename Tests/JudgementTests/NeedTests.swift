@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("What a proof needs")
-struct NeedTests {
+struct NeedTests {}
+
+extension NeedTests {
     /// All that is needed on the way of a proof of this kind, in its order.
     private func order(_ kind: ProofKind, _ replay: ReplayPolicy = .strict) -> [Need] {
         var judgement = JudgedDemand { $0.replay = replay }.judgement()

@@ -2,7 +2,9 @@ import Judgement
 import Testing
 
 @Suite("Outcomes")
-struct OutcomeTests {
+struct OutcomeTests {}
+
+extension OutcomeTests {
     /// A judgement that has come to this decision.
     private func judgement(_ decision: Decision) -> Judgement {
         var judgement = Judgement()

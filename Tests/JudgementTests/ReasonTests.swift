@@ -3,7 +3,9 @@ import Judgement
 import Testing
 
 @Suite("Reasons")
-struct ReasonTests {
+struct ReasonTests {}
+
+extension ReasonTests {
     /// The published codes, with the status of their kind.
     private static let contract: [String: UInt16] = [
         "assertion_required": 401, "assertion_malformed": 401, "assertion_invalid": 401,

@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("Risk metrics, judged without a gateway")
-struct RiskJudgementTests {
+struct RiskJudgementTests {}
+
+extension RiskJudgementTests {
     private func key(_ metric: UInt32?) -> JudgedRequest.Proof {
         .holds(.attested, ProvenFacts(appID: "TEAM.app", riskMetric: metric))
     }

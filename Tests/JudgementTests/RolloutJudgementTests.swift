@@ -4,7 +4,9 @@ import Policy
 import Testing
 
 @Suite("A rollout's buckets and cohorts, judged without a gateway")
-struct RolloutJudgementTests {
+struct RolloutJudgementTests {}
+
+extension RolloutJudgementTests {
     private static let facts = ProvenFacts(appID: "TEAM.app", riskMetric: 4)
     private static let proof = JudgedRequest.Proof.holds(.attested, facts)
 

@@ -6,7 +6,9 @@ import Policy
 import Testing
 
 @Suite("Requests that fall short, judged without a gateway")
-struct ShortfallJudgementTests {
+struct ShortfallJudgementTests {}
+
+extension ShortfallJudgementTests {
     /// A refusal for each way to fall short.
     private static let faults: [(Refusal, Shortfall)] = [
         (Refusal(.assertionRequired), .missing),

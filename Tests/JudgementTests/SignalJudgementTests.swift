@@ -2,7 +2,9 @@ import Judgement
 import Testing
 
 @Suite("Signals, judged without a gateway")
-struct SignalJudgementTests {
+struct SignalJudgementTests {}
+
+extension SignalJudgementTests {
     private static func rule(
         _ signal: Signal, _ action: SignalRule.Action, above countMax: Int = 2
     ) -> SignalRule {

@@ -20,7 +20,9 @@ struct StandardJudgementTests {
     private let facts = ProvenFacts(
         appID: "TEAM.app", environments: .production, validationCategory: 2, bundleVersion: "2.0",
         riskMetric: 50)
+}
 
+extension StandardJudgementTests {
     /// What becomes of a proof of `tier` once everything is accepted.
     private func accepted(
         _ demand: JudgedDemand, _ tier: TrustTier = .attested, _ facts: ProvenFacts? = nil,

@@ -4,7 +4,9 @@ import Policy
 import Testing
 
 @Suite("Tokens, judged without a gateway")
-struct TokenJudgementTests {
+struct TokenJudgementTests {}
+
+extension TokenJudgementTests {
     private static let facts = ProvenFacts(appID: "TEAM.app", environments: .production)
     private static let failure = Refusal(.storeUnavailable, .registry)
 

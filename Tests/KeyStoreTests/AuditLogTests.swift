@@ -9,7 +9,9 @@ import Testing
 @Suite("The audit log", .timeLimit(.minutes(30)))
 final class AuditLogTests {
     private var generator = SeededGenerator(seed: 47)
+}
 
+extension AuditLogTests {
     private static let ann = AuditAuthor(
         way: .api, name: "ann", origin: "192.0.2.1", requestID: "request-1")
 

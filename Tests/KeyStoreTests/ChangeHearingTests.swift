@@ -13,7 +13,9 @@ import Testing
 @Suite("The hearing of changes", .timeLimit(.minutes(30)))
 final class ChangeHearingTests {
     var generator = SeededGenerator(seed: 32)
+}
 
+extension ChangeHearingTests {
     /// Waits until `condition` holds of what the registry says.
     private func wait(
         for registry: any Registry, _ condition: (_ age: Duration, _ reason: String?) -> Bool,

@@ -12,7 +12,9 @@ private let isLong = environment["CLUSTER_WAYS"] != nil
 private let hasSpin = (try? ChildProcess.run("spin", ["-V"]))?.status == .exited(0)
 
 @Suite("The faults planted in the scripts of a cluster")
-struct PlantedFaultTests {
+struct PlantedFaultTests {}
+
+extension PlantedFaultTests {
     @Test("find the words that they turn", arguments: ClusterFault.allCases)
     func words(_ fault: ClusterFault) throws {
         let isInScript = fault != .epoch
@@ -26,7 +28,9 @@ struct PlantedFaultTests {
     .serialized,
     .enabled(if: isLong && RedisServer.isInstalled && hasSpin),
     .timeLimit(.minutes(120)))
-struct ClusterModelTests {
+struct ClusterModelTests {}
+
+extension ClusterModelTests {
     private static let model = Repository.path(of: "docs/proof/models/cluster.pml")
     /// Of clusters that are replayed side by side: servers mostly wait for one another.
     private static let laneCount = 6

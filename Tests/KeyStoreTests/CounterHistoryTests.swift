@@ -44,7 +44,9 @@ private struct EmbeddedHistoricStore: HistoricStore {
 }
 
 @Suite("Counters through years of gateways", .timeLimit(HistoryLength.limit))
-struct CounterHistoryTests {
+struct CounterHistoryTests {}
+
+extension CounterHistoryTests {
     @Test(
         "in memory: rise strictly, and no challenge twice, whatever happens",
         arguments: HistoryLength.seeds(16))

@@ -19,7 +19,9 @@ final class DeviceBitStoreTests {
 
     private let directory = Result { try TemporaryDirectory() }
     private var generator = SeededGenerator(seed: 53)
+}
 
+extension DeviceBitStoreTests {
     private func withStores(_ kind: RegistryKind, _ body: (Stores) throws -> Void) throws {
         let fixture = try RegistryFixture(kind)
         defer { withExtendedLifetime(fixture) {} }

@@ -72,7 +72,9 @@ extension EmbeddedSnapshot {
 }
 
 @Suite("Embedded counters")
-struct EmbeddedCountersTests {
+struct EmbeddedCountersTests {}
+
+extension EmbeddedCountersTests {
     @Test("RFC 4303 section 3.4.3: the window, case by case")
     func windowTable() {
         var bench = EmbeddedBench()

@@ -46,7 +46,9 @@ private struct NaiveStore {
 }
 
 @Suite("Embedded counters against a naive store")
-struct EmbeddedModelTests {
+struct EmbeddedModelTests {}
+
+extension EmbeddedModelTests {
     @Test("the same verdicts through any mixture of requests", arguments: 0..<24)
     func interleavings(_ seed: UInt64) {
         var bench = EmbeddedBench(seed: seed)

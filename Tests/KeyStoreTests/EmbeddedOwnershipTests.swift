@@ -16,7 +16,9 @@ final class EmbeddedOwnershipTests {
         directory = try TemporaryDirectory()
         try SQLiteRegistry(path: directory.registryPath).close()
     }
+}
 
+extension EmbeddedOwnershipTests {
     @Test("after a clean stop: the same incarnation, and replays are still refused")
     func cleanStop() throws {
         var bench = EmbeddedBench()

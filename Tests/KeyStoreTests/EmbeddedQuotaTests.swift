@@ -11,7 +11,9 @@ struct EmbeddedQuotaTests {
     private static let period = start..<start + hour
 
     private let quotas = EmbeddedQuotas()
+}
 
+extension EmbeddedQuotaTests {
     private func count(_ name: UInt64, _ period: Range<Int64> = period) -> QuotaCount {
         QuotaCount(name: Bytes16(word0: name, word1: ~name), period: period)
     }

@@ -21,7 +21,9 @@ final class FloorFileTests {
         base = directory.path + "/registry.db.floors"
         location = FloorLocation(diskBase: base, memoryBase: memory.path(of: "floors"))
     }
+}
 
+extension FloorFileTests {
     /// The files on the disk.
     private var paths: [String] { Self.paths(in: directory.path) }
     private var memoryPaths: [String] { Self.paths(in: memory.path) }

@@ -20,7 +20,9 @@ final class FloorTableTests {
     }
 
     deinit { registry.close() }
+}
 
+extension FloorTableTests {
     private func table() -> FloorTable {
         let table = FloorTable(lifeMilliseconds: 1000)
         table.onNews { [news] heard in news.withLock { $0.append(heard) } }

@@ -5,7 +5,9 @@ import KeyStore
 import Testing
 
 @Suite("The key cache")
-struct KeyCacheTests {
+struct KeyCacheTests {}
+
+extension KeyCacheTests {
     private static func apps(_ ids: String..., platform: PlatformName = .apple) -> [AppIdentity] {
         ids.map { AppIdentity(id: $0, platform: platform, environments: [.production]) }
     }

@@ -17,7 +17,9 @@ final class KeyCertificateTests {
     }
 
     private var generator = SeededGenerator(seed: 71)
+}
 
+extension KeyCertificateTests {
     private func withStores(_ kind: RegistryKind, _ body: (Stores) throws -> Void) throws {
         let fixture = try RegistryFixture(kind)
         let stores = Stores(

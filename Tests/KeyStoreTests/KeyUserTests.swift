@@ -13,7 +13,9 @@ import Testing
 final class KeyUserTests {
     private let directory = Result { try TemporaryDirectory() }
     private var generator = SeededGenerator(seed: 29)
+}
 
+extension KeyUserTests {
     private struct Stores {
         let registry: any Registry
         let administration: any RegistryAdministration

@@ -19,7 +19,9 @@ final class KeysAtHandTests {
         directory = try TemporaryDirectory()
         registry = try SQLiteRegistry(path: directory.registryPath)
     }
+}
 
+extension KeysAtHandTests {
     private func enrolled() throws -> KeyRecord { try registry.enrolAny(&generator) }
 
     /// The reader has its connection itself for a moment now and then.
@@ -135,7 +137,9 @@ final class KeysAtHandTests {
 }
 
 @Suite("A registry on a file system that does not tell what is in memory")
-struct KeysNotAtHandTests {
+struct KeysNotAtHandTests {}
+
+extension KeysNotAtHandTests {
     @Test("answers as always, and offers nothing once it has noticed")
     func answers() throws {
         guard !SystemMemory.isTold(in: "/dev/shm") else { return }

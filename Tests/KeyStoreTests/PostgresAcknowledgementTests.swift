@@ -19,7 +19,9 @@ final class PostgresAcknowledgementTests {
     private var generator = SeededGenerator(seed: 82)
 
     init() throws { fixture = try PostgresFixture(try PostgresServer()) }
+}
 
+extension PostgresAcknowledgementTests {
     private func standby(_ isMissing: Bool) throws {
         let name = isMissing ? "'nobody'" : "''"
         try fixture.query("ALTER SYSTEM SET synchronous_standby_names = \(name)")

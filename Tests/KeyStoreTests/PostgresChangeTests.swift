@@ -17,7 +17,9 @@ final class PostgresChangeTests {
     var generator = SeededGenerator(seed: 13)
 
     init() throws { fixture = try PostgresFixture() }
+}
 
+extension PostgresChangeTests {
     /// A registry that reads changes already.
     private func listening(
         _ change: (inout PostgresRegistryConfiguration) -> Void = { _ in }

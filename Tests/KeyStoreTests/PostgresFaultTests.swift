@@ -17,7 +17,9 @@ final class PostgresFaultTests {
     var generator = SeededGenerator(seed: 12)
 
     init() throws { fixture = try PostgresFixture(try PostgresServer()) }
+}
 
+extension PostgresFaultTests {
     /// Asks until the registry answers.
     private func waitUntilItAnswers(_ registry: PostgresRegistry) throws {
         try waitWhile((try? registry.probe()) == nil)

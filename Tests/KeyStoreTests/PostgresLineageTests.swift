@@ -23,7 +23,9 @@ final class PostgresLineageTests {
         fixture = try PostgresFixture(old)
         relay = try CuttingRelay(to: old.port)
     }
+}
 
+extension PostgresLineageTests {
     /// For what no event tells of.
     private func isReached(_ condition: () throws -> Bool) rethrows -> Bool {
         let limit = ChildProcess.deadline

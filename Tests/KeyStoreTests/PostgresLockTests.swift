@@ -17,7 +17,9 @@ final class PostgresLockTests {
     private var generator = SeededGenerator(seed: 84)
 
     init() throws { fixture = try PostgresFixture() }
+}
 
+extension PostgresLockTests {
     private func hold(_ record: KeyRecord) throws -> ChildProcess {
         let hex = Hex.encode(record.keyID.digest.array)
         return try fixture.hold(

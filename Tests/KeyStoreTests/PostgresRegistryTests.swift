@@ -14,7 +14,9 @@ final class PostgresRegistryTests {
     var generator = SeededGenerator(seed: 11)
 
     init() throws { fixture = try PostgresFixture() }
+}
 
+extension PostgresRegistryTests {
     @Test("an enrolled key is found with everything, also after a restart")
     func enrolAndFind() throws {
         var record = generator.record()

@@ -16,7 +16,9 @@ final class PostgresSchemaTests {
     var generator = SeededGenerator(seed: 14)
 
     init() throws { fixture = try PostgresFixture() }
+}
 
+extension PostgresSchemaTests {
     private func refusal(
         _ change: (inout PostgresRegistryConfiguration) -> Void = { _ in }
     ) -> String {

@@ -7,7 +7,9 @@ import Testing
 @Suite(
     "A session with PostgreSQL", .enabled(if: PostgresServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct PostgresSessionTests {
+struct PostgresSessionTests {}
+
+extension PostgresSessionTests {
     /// Opens a session that one name's server never finishes to open.
     private final class Opener: PostgresSessionOwner {
         private let loop: EventLoop

@@ -8,7 +8,9 @@ import Testing
 struct PseudonymTests {
     private let old = [UInt8](repeating: 1, count: 32)
     private let new = [UInt8](repeating: 2, count: 32)
+}
 
+extension PseudonymTests {
     private func keyID(_ number: Int) -> KeyID {
         KeyID(digest: SHA256.hash(Array("key \(number)".utf8)))
     }

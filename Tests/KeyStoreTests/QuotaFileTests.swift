@@ -17,7 +17,9 @@ struct QuotaFileTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
+}
 
+extension QuotaFileTests {
     private func count(_ name: UInt64, _ period: Range<Int64> = period) -> QuotaCount {
         QuotaCount(
             name: Bytes16(word0: name &* 0x9E37_79B9_7F4A_7C15, word1: ~name), period: period)

@@ -6,7 +6,9 @@ import Testing
 @Suite("QuotaSubject")
 struct QuotaSubjectTests {
     private let keyID = KeyID(digest: Bytes32(word0: 1, word1: 2, word2: 3, word3: 4))
+}
 
+extension QuotaSubjectTests {
     /// Budgets outlast an upgrade only if these stay as they are.
     @Test("names a count as every version does")
     func knownNames() {

@@ -9,7 +9,9 @@ import Testing
 @Suite(
     "A check-up of a Redis", .enabled(if: RedisServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct RedisCheckupTests {
+struct RedisCheckupTests {}
+
+extension RedisCheckupTests {
     private static let recordName = "sallyport:incarnation"
     /// What `docs/operations/stores.md` grants.
     private static let rights = [

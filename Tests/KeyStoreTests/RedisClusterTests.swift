@@ -9,7 +9,9 @@ import Testing
 @Suite(
     "Counters in a cluster", .enabled(if: RedisServer.isInstalled), .serialized,
     .timeLimit(.minutes(30)))
-struct RedisClusterTests {
+struct RedisClusterTests {}
+
+extension RedisClusterTests {
     /// Workers that reach every master.
     private func bench(
         _ cluster: RedisCluster, workerCount: Int = 2,

@@ -8,7 +8,9 @@ import Testing
 
 @Suite(
     "Counters in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisCounterTests {
+struct RedisCounterTests {}
+
+extension RedisCounterTests {
     @Test("accept each counter once, and only a higher one, where the policy is strict")
     func strict() throws {
         let bench = try RedisCounterBench(RedisServer())

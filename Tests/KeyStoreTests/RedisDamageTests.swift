@@ -7,7 +7,9 @@ import Testing
 @Suite(
     "Redis counters with damaged states", .enabled(if: RedisServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct RedisDamageTests {
+struct RedisDamageTests {}
+
+extension RedisDamageTests {
     @Test("heal a damaged state at the counter that found it, and accept no counter up to there")
     func damagedState() throws {
         let server = try RedisServer()

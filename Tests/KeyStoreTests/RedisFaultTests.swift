@@ -9,7 +9,9 @@ import Testing
 @Suite(
     "Counters in a Redis that fails", .enabled(if: RedisServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct RedisFaultTests {
+struct RedisFaultTests {}
+
+extension RedisFaultTests {
     @Test("refuse every challenge older than a loss of data", arguments: ["FLUSHALL", "FLUSHDB"])
     func flush(command: String) throws {
         let server = try RedisServer()

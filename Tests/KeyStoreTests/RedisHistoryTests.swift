@@ -236,7 +236,9 @@ private final class ClusterHistoricStore: RedisHistoricStore {
     "Counters in Redis through years of gateways",
     .enabled(if: RedisServer.isInstalled && SteppedClock.isPossible),
     .timeLimit(HistoryLength.limit))
-struct RedisHistoryTests {
+struct RedisHistoryTests {}
+
+extension RedisHistoryTests {
     @Test(
         "with Redis: rise strictly, and no challenge twice, whatever happens to it and its clock",
         arguments: HistoryLength.seeds(3))

@@ -10,7 +10,9 @@ import Testing
 @Suite(
     "Counters in a Redis that forgets in silence", .enabled(if: RedisServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct RedisIdentityTests {
+struct RedisIdentityTests {}
+
+extension RedisIdentityTests {
     private static let recordName = "sallyport:incarnation"
 
     private func accept(_ bench: RedisCounterBench, count: UInt64) throws -> [CounterAdvance] {

@@ -58,7 +58,9 @@ private struct CounterModel {
 @Suite(
     "The counter script and a naive model", .enabled(if: RedisServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct RedisModelTests {
+struct RedisModelTests {}
+
+extension RedisModelTests {
     private struct SeededNumbers: RandomNumberGenerator {
         var state: UInt64
 

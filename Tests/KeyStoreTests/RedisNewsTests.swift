@@ -10,7 +10,9 @@ import Testing
     "News of an incarnation", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisNewsTests {
     private let id = Bytes16(word0: 0, word1: 77)
+}
 
+extension RedisNewsTests {
     private func look(_ bench: RedisCounterBench, _ worker: RedisCounters, for one: Incarnation)
         throws
     {

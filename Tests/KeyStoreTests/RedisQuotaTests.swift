@@ -12,7 +12,9 @@ import Testing
 struct RedisQuotaTests {
     /// The whole hours since 1970, the same for all counts of a test.
     private let hours = WallClock.milliseconds() / 3_600_000
+}
 
+extension RedisQuotaTests {
     private func count(_ name: UInt64, shift: Int64 = 0) -> QuotaCount {
         let hour: Int64 = 3_600_000
         let first = (hours + shift) * hour

@@ -6,7 +6,9 @@ import Testing
 
 @Suite(
     "Rates of a key in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisRateTests {
+struct RedisRateTests {}
+
+extension RedisRateTests {
     /// `burst` tokens, of which none comes back while a test runs.
     private func rate(_ identity: UInt64, burst: Int) -> CounterRate {
         let hour = 3_600_000_000

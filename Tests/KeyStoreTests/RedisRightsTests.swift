@@ -5,7 +5,9 @@ import Testing
 
 @Suite(
     "Rights of the user in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisRightsTests {
+struct RedisRightsTests {}
+
+extension RedisRightsTests {
     /// A worker that looks at its server often, and whom nobody asks for anything.
     private func bench(_ server: RedisServer) throws -> RedisCounterBench {
         var configuration = RedisCounterBench.configuration(port: server.port)

@@ -7,7 +7,9 @@ import Testing
 
 @Suite(
     "Counters behind Sentinels", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisSentinelTests {
+struct RedisSentinelTests {}
+
+extension RedisSentinelTests {
     /// Sends what was accepted again, and new requests, until a new one is accepted.
     private func resume(
         _ bench: RedisCounterBench, accepted: [CounterAdvance], counter: UInt32

@@ -7,7 +7,9 @@ import Testing
 /// The form in which a device's state lies in Redis, and its size.
 @Suite(
     "Device states in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisStateTests {
+struct RedisStateTests {}
+
+extension RedisStateTests {
     /// The bytes of the highest counter, of the count of pairs and of the check.
     private static let shortest = 9
 

@@ -10,7 +10,9 @@ import Testing
 /// What gateways count together for signals.
 @Suite(
     "Shared tallies in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisTallyTests {
+struct RedisTallyTests {}
+
+extension RedisTallyTests {
     private func tally(
         _ change: SharedTally.Change, name: UInt64 = 1, half: Int64 = 100
     ) -> SharedTally {

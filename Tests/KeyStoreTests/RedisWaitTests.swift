@@ -6,7 +6,9 @@ import Testing
 
 @Suite(
     "Waiting for replicas", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisWaitTests {
+struct RedisWaitTests {}
+
+extension RedisWaitTests {
     private func bench(
         _ server: RedisServer, replicaCount: Int, timeout: Duration
     ) throws -> RedisCounterBench {

@@ -13,7 +13,9 @@ private let isAsked = ProcessInfo.processInfo.environment["SALLYPORT_ENROLMENT_R
 @Suite("Enrolments a second", .enabled(if: isAsked), .serialized)
 final class RegistryEnrolmentRate {
     var generator = SeededGenerator(seed: 41)
+}
 
+extension RegistryEnrolmentRate {
     /// `inFlight` at a time, as many clients would.
     private func measure(_ name: String, _ registry: any Registry, count: Int, inFlight: Int) {
         let records = (0..<count).map { _ in

@@ -11,7 +11,9 @@ import Testing
 @Suite("Registries of earlier versions", .timeLimit(.minutes(30)))
 final class RegistryMigrationTests {
     var generator = SeededGenerator(seed: 31)
+}
 
+extension RegistryMigrationTests {
     /// What version 1 kept: an active and a revoked key with a receipt, and one without.
     private func records() -> [KeyRecord] {
         var records = (0..<3).map { _ in generator.record(appID: "TEAM.app") }

@@ -17,7 +17,9 @@ final class RegistryMoveTests {
         fixture = try PostgresFixture()
         directory = try TemporaryDirectory()
     }
+}
 
+extension RegistryMoveTests {
     /// Records of every kind, in the order of their ids.
     private func records(_ count: Int) -> [KeyRecord] {
         (0..<count).map { index in

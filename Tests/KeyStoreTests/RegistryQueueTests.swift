@@ -24,7 +24,9 @@ final class HeldRegistry: QueuedRegistry {
 }
 
 @Suite("What waits for a registry")
-struct RegistryQueueTests {
+struct RegistryQueueTests {}
+
+extension RegistryQueueTests {
     private func isFloors(_ operation: RegistryOperation) -> Bool {
         if case .raiseFloors = operation { true } else { false }
     }

@@ -11,7 +11,9 @@ import Testing
 @Suite("What an operator does to few keys of many", .timeLimit(.minutes(30)))
 final class RegistryScaleTests {
     var generator = SeededGenerator(seed: 47)
+}
 
+extension RegistryScaleTests {
     @Test(
         "leads SQLite to revoked and erased keys by an index",
         arguments: [KeyStatus.revoked, .erased])

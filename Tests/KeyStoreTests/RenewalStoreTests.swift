@@ -17,7 +17,9 @@ final class RenewalStoreTests {
         appID: "ABCDE12345.com.example.app", environment: .production)
 
     private var generator = SeededGenerator(seed: 41)
+}
 
+extension RenewalStoreTests {
     /// An active key whose receipt is due at `now` plus `offset`.
     private func record(
         _ offset: Int64?, appID: String = group.appID,

@@ -18,7 +18,9 @@ final class SQLiteAdministrationTests {
         administration = try SQLiteAdministration(
             path: directory.registryPath, createsIfMissing: true)
     }
+}
 
+extension SQLiteAdministrationTests {
     private func load(_ records: [KeyRecord]) throws -> ImportSummary {
         let load = administration.beginImport()
         for record in records { try load.add(record) }

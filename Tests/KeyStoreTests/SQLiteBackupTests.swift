@@ -12,7 +12,9 @@ final class SQLiteBackupTests {
     var copyPath: String { directory.path + "/copy.db" }
 
     init() throws { directory = try TemporaryDirectory() }
+}
 
+extension SQLiteBackupTests {
     @Test("holds every key acknowledged before, while others are enrolled, and opens by itself")
     func whileEnrolling() throws {
         let registry = try SQLiteRegistry(path: directory.registryPath)

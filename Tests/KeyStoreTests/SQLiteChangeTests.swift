@@ -13,7 +13,9 @@ final class SQLiteChangeTests {
     var generator = SeededGenerator(seed: 11)
 
     init() throws { directory = try TemporaryDirectory() }
+}
 
+extension SQLiteChangeTests {
     @Test("another connection's revocation and erasure are named to those who cache")
     func named() throws {
         let registry = try SQLiteRegistry(path: directory.registryPath)

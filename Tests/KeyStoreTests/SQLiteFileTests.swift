@@ -13,7 +13,9 @@ final class SQLiteFileTests {
     var path: String { directory.registryPath }
 
     init() throws { directory = try TemporaryDirectory() }
+}
 
+extension SQLiteFileTests {
     private func fill(_ count: Int) throws -> [KeyRecord] {
         let records = (0..<count).map { _ in generator.record() }
         let administration = try SQLiteAdministration(path: path, createsIfMissing: true)

@@ -24,7 +24,9 @@ final class SQLiteHeldLogTests {
         log = try #require(registry.writeAheadLog)
         reader = try Connection(path: directory.registryPath)
     }
+}
 
+extension SQLiteHeldLogTests {
     /// Another program writes so much.
     private func write(mebibytes: Int) throws {
         try Connection(path: directory.registryPath).execute(

@@ -23,7 +23,9 @@ final class SQLiteLockTests {
         registry = try SQLiteRegistry(path: directory.registryPath, options: options)
         other = try Connection(path: directory.registryPath)
     }
+}
 
+extension SQLiteLockTests {
     private func enrolled() throws -> KeyRecord { try registry.enrolAny(&generator) }
 
     @Test("look-ups are answered and revocations are told while a write waits")

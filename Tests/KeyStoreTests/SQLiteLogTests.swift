@@ -13,7 +13,9 @@ final class SQLiteLogTests {
     private var generator = SeededGenerator(seed: 91)
 
     init() throws { directory = try TemporaryDirectory() }
+}
 
+extension SQLiteLogTests {
     private func remove(_ suffix: String) throws {
         try FileManager.default.removeItem(atPath: directory.registryPath + suffix)
     }

@@ -9,7 +9,9 @@ private let isAsked = ProcessInfo.processInfo.environment["SALLYPORT_MILLION_KEY
 
 /// A measurement, run by hand: `SALLYPORT_MILLION_KEYS=1 swift test --filter SQLiteMillionKeys`.
 @Suite("A million keys", .enabled(if: isAsked))
-struct SQLiteMillionKeys {
+struct SQLiteMillionKeys {}
+
+extension SQLiteMillionKeys {
     @Test("are imported, opened and found with bounded memory")
     func million() throws {
         let directory = try TemporaryDirectory()

@@ -14,7 +14,9 @@ final class SQLiteRegistryTests {
     var generator = SeededGenerator(seed: 7)
 
     init() throws { directory = try TemporaryDirectory() }
+}
 
+extension SQLiteRegistryTests {
     private func registry(
         _ change: (inout SQLiteRegistry.Options) -> Void = { _ in }
     ) throws -> SQLiteRegistry {

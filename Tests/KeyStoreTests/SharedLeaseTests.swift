@@ -32,7 +32,9 @@ struct SharedLeaseTests {
     private var table = LeaseTable()
     private var first = SharedLease(name: "work", holder: [1], lifetime: .seconds(30))
     private var second = SharedLease(name: "work", holder: [2], lifetime: .seconds(30))
+}
 
+extension SharedLeaseTests {
     @Test("one holds it, for as long as it renews it, and the next in a later term")
     mutating func handover() throws {
         table.turn(&first)

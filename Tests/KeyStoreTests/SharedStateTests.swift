@@ -34,7 +34,9 @@ extension SharedState {
 }
 
 @Suite("Values that gateways share", .timeLimit(.minutes(30)))
-struct SharedStateTests {
+struct SharedStateTests {}
+
+extension SharedStateTests {
     @Test(
         "a value is written once, replaced by who read it, and survives",
         arguments: RegistryKind.installed)

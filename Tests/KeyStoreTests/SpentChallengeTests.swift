@@ -6,7 +6,9 @@ import Testing
 @Suite("Spent challenges of enrolments, in both registries")
 final class SpentChallengeTests {
     private var generator = SeededGenerator(seed: 83)
+}
 
+extension SpentChallengeTests {
     private func isSpent(_ challenge: Bytes16, in registry: any Registry) throws -> Bool {
         try registry.enrol(generator.record(), challenge: challenge) == .challengeSpent
     }

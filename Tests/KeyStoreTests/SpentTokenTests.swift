@@ -8,7 +8,9 @@ import Testing
 struct SpentTokenTests {
     private let first = Bytes16(word0: 1, word1: 2)
     private let second = Bytes16(word0: 1, word1: 3)
+}
 
+extension SpentTokenTests {
     private func counters(
         resuming snapshot: EmbeddedSnapshot? = nil, at now: Int64 = 0
     ) -> EmbeddedCounters {

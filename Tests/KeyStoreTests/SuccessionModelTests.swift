@@ -21,7 +21,9 @@ final class SuccessionModelTests {
 
     /// The installations of the keys, which tickets keep, also those of erased keys.
     private var tickets: [KeyID: InstallationID] = [:]
+}
 
+extension SuccessionModelTests {
     @Test("each outcome and each record is the model's", arguments: RegistryKind.installed)
     func follows(kind: RegistryKind) throws {
         let stores = try SuccessionFixture(kind)

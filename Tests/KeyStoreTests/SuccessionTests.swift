@@ -11,7 +11,9 @@ import Testing
 @Suite("Keys that take the place of others", .timeLimit(.minutes(30)))
 final class SuccessionTests {
     private var generator = SeededGenerator(seed: 83)
+}
 
+extension SuccessionTests {
     private func with(_ kind: RegistryKind, _ body: (SuccessionFixture) throws -> Void) throws {
         let fixture = try SuccessionFixture(kind)
         defer { fixture.registry.close() }

@@ -88,7 +88,9 @@ private enum Way: String, CaseIterable, CustomTestStringConvertible {
 }
 
 @Suite("A request is accepted once, in every store", .timeLimit(.minutes(30)))
-struct UniquenessTests {
+struct UniquenessTests {}
+
+extension UniquenessTests {
     private static let stores = StoreUnderTest.allCases.filter {
         $0 == .embedded || RedisServer.isInstalled
     }

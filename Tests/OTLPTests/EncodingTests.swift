@@ -5,7 +5,9 @@ import Telemetry
 import Testing
 
 @Suite("OTLP in JSON")
-struct EncodingTests {
+struct EncodingTests {}
+
+extension EncodingTests {
     private static let resource = OTLPResource([("service.name", "a\"b"), ("host.name", "h")])
 
     private static func compact(_ text: String) -> String {

@@ -2,7 +2,9 @@ import OTLP
 import Testing
 
 @Suite("An answer of a collector")
-struct OTLPAnswerTests {
+struct OTLPAnswerTests {}
+
+extension OTLPAnswerTests {
     private func answer(_ text: String) -> OTLPAnswer { OTLPAnswer(Array(text.utf8)) }
 
     @Test("tells how much it threw away, as text or number")

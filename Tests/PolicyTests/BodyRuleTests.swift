@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("BodyRule")
-struct BodyRuleTests {
+struct BodyRuleTests {}
+
+extension BodyRuleTests {
     private func rule(_ change: (inout BodyRule) -> Void) throws -> BodyRule {
         var rule = BodyRule(pointer: try #require(JSONPointer("/model")))
         change(&rule)

@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("Matching hosts")
-struct HostMatchTests {
+struct HostMatchTests {}
+
+extension HostMatchTests {
     private func find(_ table: RouteTable, _ host: String?, _ path: String = "/") -> Int? {
         table.find(Request("GET", path, host: host))
     }
@@ -106,7 +108,9 @@ struct HostMatchTests {
 }
 
 @Suite("Matching headers")
-struct HeaderMatchTests {
+struct HeaderMatchTests {}
+
+extension HeaderMatchTests {
     @Test("a value, presence and absence")
     func tests() {
         let table = RouteTable([
@@ -199,7 +203,9 @@ struct HeaderMatchTests {
 }
 
 @Suite("A weaker route")
-struct RouteWeaknessTests {
+struct RouteWeaknessTests {}
+
+extension RouteWeaknessTests {
     private func problems(_ routes: [Route], groups: [Int] = [0, 1]) -> [RouteProblem] {
         let table = RouteTable(routes)
         #expect(table.problems.isEmpty)
@@ -290,7 +296,9 @@ struct RouteWeaknessTests {
 }
 
 @Suite("The explanation of a match")
-struct RouteExplanationTests {
+struct RouteExplanationTests {}
+
+extension RouteExplanationTests {
     private static let routes: [Route] = [
         route(.prefix("/")), route(.prefix("/"), hosts: ["a.org"]),
         route(.prefix("/x/"), [], .enforce), route(.exact("/x")),

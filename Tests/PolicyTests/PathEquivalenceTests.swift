@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("Paths as upstreams read them")
-struct PathEquivalenceTests {
+struct PathEquivalenceTests {}
+
+extension PathEquivalenceTests {
     private static func equivalence(
         case ignoresCase: Bool = false, suffixes: Bool = false, twice: Bool = false
     ) -> PathEquivalence {

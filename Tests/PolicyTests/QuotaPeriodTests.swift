@@ -3,7 +3,9 @@ import Policy
 import Testing
 
 @Suite("The periods of quotas")
-struct QuotaPeriodTests {
+struct QuotaPeriodTests {}
+
+extension QuotaPeriodTests {
     private typealias Day = (year: Int, month: Int, day: Int)
 
     /// Milliseconds since 1970 of a time in UTC.

@@ -24,7 +24,9 @@ private final class Trial {
 }
 
 @Suite("How a rollout moves by itself")
-struct RolloutStateTests {
+struct RolloutStateTests {}
+
+extension RolloutStateTests {
     private static func daily(_ plan: inout RolloutPlan) {
         plan.schedule = RolloutPlan.Schedule()
     }

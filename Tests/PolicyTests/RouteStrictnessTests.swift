@@ -2,7 +2,9 @@ import Policy
 import Testing
 
 @Suite("What routes demand, compared")
-struct RouteStrictnessTests {
+struct RouteStrictnessTests {}
+
+extension RouteStrictnessTests {
     private func enforcing(
         _ configure: (inout RoutePolicy) -> Void = { _ in }
     ) -> Route {
@@ -303,7 +305,9 @@ struct RouteStrictnessTests {
 }
 
 @Suite("Versions of bundles")
-struct BundleVersionTests {
+struct BundleVersionTests {}
+
+extension BundleVersionTests {
     private func order(_ text: String, _ version: String) throws -> BundleVersion.Order? {
         try #require(BundleVersion(version)).order(of: text)
     }
@@ -365,7 +369,9 @@ struct BundleVersionTests {
 }
 
 @Suite("Categories of apps")
-struct AppCategoryTests {
+struct AppCategoryTests {}
+
+extension AppCategoryTests {
     @Test("are those named; numbers that nobody knows are in all only")
     func sets() {
         let only = AppCategories([2, 4], orMissing: false)

@@ -25,7 +25,9 @@ extension RouteTable {
 }
 
 @Suite("A route table")
-struct RouteTableTests {
+struct RouteTableTests {}
+
+extension RouteTableTests {
     @Test("takes the most specific pattern: exact, then the longest prefix")
     func specificity() {
         let table = RouteTable([
@@ -173,7 +175,9 @@ struct TargetMatchTests {
         route(.exact("/api/transfer"), [], .enforce), route(.prefix("/public/")),
         route(.prefix("/")),
     ])
+}
 
+extension TargetMatchTests {
     @Test(
         "reaches the strict route by every spelling that is not refused",
         arguments: [
@@ -286,7 +290,9 @@ struct TargetMatchTests {
 }
 
 @Suite("A rollout")
-struct RolloutTests {
+struct RolloutTests {}
+
+extension RolloutTests {
     @Test("puts keys evenly into a hundred cohorts, always the same")
     func cohorts() {
         var counts = [Int](repeating: 0, count: 100)

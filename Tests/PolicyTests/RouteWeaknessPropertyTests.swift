@@ -4,7 +4,9 @@ import Testing
 
 /// Random routes against every request that could tell them apart.
 @Suite("No way around a stricter route")
-struct RouteWeaknessPropertyTests {
+struct RouteWeaknessPropertyTests {}
+
+extension RouteWeaknessPropertyTests {
     private struct Random {
         var state: UInt64
 

@@ -3,7 +3,9 @@ import Testing
 
 /// The encoding of Protocol Buffers as its documentation has it, with its odd cases.
 @Suite("Protocol Buffers")
-struct ProtobufTests {
+struct ProtobufTests {}
+
+extension ProtobufTests {
     private func fields(_ bytes: [UInt8]) throws -> [ProtobufField] {
         var reader = ProtobufReader(byteCount: bytes.count)
         var fields: [ProtobufField] = []

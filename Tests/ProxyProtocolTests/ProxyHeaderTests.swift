@@ -8,7 +8,9 @@ private func outcomes(_ bytes: [UInt8]) -> [ProxyHeader.Outcome] {
 }
 
 @Suite("PROXY protocol, version 1")
-struct ProxyHeaderV1Tests {
+struct ProxyHeaderV1Tests {}
+
+extension ProxyHeaderV1Tests {
     static let sources: [(words: String, source: ProxyHeader.Source)] = [
         ("TCP4 192.0.2.1 198.51.100.2 56324 443", .address([192, 0, 2, 1], port: 56324)),
         (
@@ -101,7 +103,9 @@ struct ProxyHeaderV1Tests {
 }
 
 @Suite("PROXY protocol, version 2")
-struct ProxyHeaderV2Tests {
+struct ProxyHeaderV2Tests {}
+
+extension ProxyHeaderV2Tests {
     static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]
     static let ipv4: [UInt8] = [192, 0, 2, 1, 198, 51, 100, 2, 0xDC, 0x04, 0x01, 0xBB]
     static let ipv6: [UInt8] =

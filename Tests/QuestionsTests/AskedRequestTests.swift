@@ -4,7 +4,9 @@ import Testing
 
 /// The head that is made of a request which somebody describes.
 @Suite("An asked request")
-struct AskedRequestTests {
+struct AskedRequestTests {}
+
+extension AskedRequestTests {
     private func asked(
         _ method: String = "GET", _ target: String = "/x", host: String = "a",
         fields: [(String, String)] = []

@@ -4,7 +4,9 @@ import Testing
 
 /// The messages of Envoy's API, as far as they count here.
 @Suite("Envoy's messages")
-struct EnvoyMessageTests {
+struct EnvoyMessageTests {}
+
+extension EnvoyMessageTests {
     /// A `CheckRequest` whose `HttpRequest` is written by `write`.
     private func check(
         extensions: [(String, String)] = [], client: String? = nil,

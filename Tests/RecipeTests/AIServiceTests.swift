@@ -12,7 +12,9 @@ struct AIServiceTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension AIServiceTests {
     /// The stand-in, with a certificate for `name`, and the gateway before it. An installation has
     /// as many tokens as one request uses.
     private func start(

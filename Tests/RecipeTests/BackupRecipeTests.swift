@@ -20,7 +20,9 @@ struct BackupRecipeTests {
                 atPath: directory.path(of: folder), withIntermediateDirectories: false)
         }
     }
+}
 
+extension BackupRecipeTests {
     private func configuration(_ registry: String, _ more: String = "") throws -> String {
         """
         listeners: [{ bind: "127.0.0.1:\(FreePort.find())" }]

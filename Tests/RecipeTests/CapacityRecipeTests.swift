@@ -8,7 +8,9 @@ struct CapacityRecipeTests {
     private let recipe: Recipe
 
     init() throws { recipe = try Recipe("capacity") }
+}
 
+extension CapacityRecipeTests {
     private func run(_ command: String) throws -> ChildProcess.Outcome {
         try ChildProcess.run(
             "bash", ["-euo", "pipefail", "-c", command],

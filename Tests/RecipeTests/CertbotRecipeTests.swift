@@ -25,7 +25,9 @@ struct CertbotRecipeTests {
 
                 """, in: directory)
     }
+}
 
+extension CertbotRecipeTests {
     /// What `systemctl` is to the hook: the reload of the gateway under test.
     private func systemctl(refuses: Bool) throws -> String {
         let folder = directory.path(of: "bin")

@@ -14,7 +14,9 @@ struct ClientPageTests {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
     }
+}
 
+extension ClientPageTests {
     @Test("are run one after the other, and do what the page says")
     func commands() throws {
         let pages = ["testing", "workbench", "assertion", "platforms"].map {

@@ -102,7 +102,9 @@ struct DocumentCommandTests {
         try directory.write("", to: "keys.jsonl")
         try gateway.waitForReadiness(200)
     }
+}
 
+extension DocumentCommandTests {
     private static let programs: Set = [
         "(umask", "apt", "curl", "docker", "install", "journalctl", "make", "openssl", "runuser",
         "sallyport",

@@ -30,7 +30,9 @@ struct DocumentConfigurationTests {
         directory = try ScratchDirectory()
         certificate = try TestCertificate.authority(in: directory)
     }
+}
 
+extension DocumentConfigurationTests {
     /// The parts of a configuration by their keys.
     private func sections(_ text: String) -> [(key: String, text: String)] {
         var sections: [(key: String, text: String)] = []

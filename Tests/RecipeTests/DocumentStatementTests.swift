@@ -14,7 +14,9 @@ struct DocumentStatementTests {
         let secret = try ChildProcess.run("openssl", ["rand", "-base64", "32"]).standardOutput
         try directory.write(secret, to: "challenge-keys")
     }
+}
 
+extension DocumentStatementTests {
     /// The block that begins with these words and has the others, as one line a statement.
     private func statements(_ words: String, with others: String = "") throws -> String {
         let blocks = try Document("docs/operations/stores.md").blocks

@@ -5,7 +5,9 @@ import Testing
 
 /// `docs/capacity.md`, and `Benchmarks/fleet.py`, which makes its tables and charts.
 @Suite("A fleet of devices")
-struct FleetTests {
+struct FleetTests {}
+
+extension FleetTests {
     private func run(_ arguments: String...) throws -> ChildProcess.Outcome {
         try ChildProcess.run(
             PythonInterpreter.debian.path,

@@ -21,7 +21,9 @@ struct HAProxyRecipeTests {
         try directory.write(
             try certificate.certificatePEM + certificate.keyPEM, to: "api.pem")
     }
+}
 
+extension HAProxyRecipeTests {
     private func gateway(_ name: String) throws -> RecipeGateway {
         try RecipeGateway(
             try Recipe.file("haproxy/\(name).yaml").moved([

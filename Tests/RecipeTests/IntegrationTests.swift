@@ -9,7 +9,9 @@ import Testing
 
 /// `docs/operations/beside-a-proxy.md`: the files of `deploy/integrations` in the real proxies.
 @Suite("Beside a proxy", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct IntegrationTests {
+struct IntegrationTests {}
+
+extension IntegrationTests {
     @Test("every proxy that has files here is installed")
     func installed() {
         for integration in Integration.allCases where !Integration.installed.contains(integration) {

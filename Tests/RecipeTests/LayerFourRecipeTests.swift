@@ -27,7 +27,9 @@ struct LayerFourRecipeTests {
         try directory.write(secret, to: "challenge-keys")
         try directory.write("unused\n", to: "database-password")
     }
+}
 
+extension LayerFourRecipeTests {
     private struct Place {
         let port = FreePort.find()
         let probePort = FreePort.find()

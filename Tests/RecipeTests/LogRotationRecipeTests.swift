@@ -39,7 +39,9 @@ struct LogRotationRecipeTests {
             try #require(gateway.exitStatus == nil)
         }
     }
+}
 
+extension LogRotationRecipeTests {
     /// What `systemctl` is to logrotate here: `kill` for the gateway under test.
     private func writeSystemctl() throws {
         let path = try directory.write(

@@ -21,7 +21,9 @@ struct MigrationRecipeTests {
         try directory.write(script, to: "convert.py")
         commands = try Recipe("migrate-keys").commands
     }
+}
 
+extension MigrationRecipeTests {
     private func convert(_ table: String) throws -> ChildProcess.Outcome {
         try directory.write(table, to: "keys.csv")
         return try Shell(directory: directory, configurationPath: "").run(commands[0])

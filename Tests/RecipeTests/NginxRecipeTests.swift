@@ -27,7 +27,9 @@ struct NginxRecipeTests {
                 "/var/lib/sallyport": directory.path,
             ]), in: directory)
     }
+}
 
+extension NginxRecipeTests {
     private func site(port: UInt16) throws -> String {
         try Recipe.file("nginx/sallyport.conf").moved([
             "listen 443": "listen 127.0.0.1:\(port)", "127.0.0.1:8080": "127.0.0.1:\(gatewayPort)",

@@ -50,7 +50,9 @@ struct OpenAPITests {
         ]
         gateway = try GatewayProcess(configuration, directory: directory)
     }
+}
 
+extension OpenAPITests {
     private func address(_ listener: String) throws -> String {
         let port =
             switch listener {

@@ -4,7 +4,9 @@ import Testing
 
 /// `Tests/Assurance/compare.py`, which holds a verifier of its own against `sallyport explain`.
 @Suite("The second verifier", .enabled(if: BuiltProgram.isBuilt))
-struct SecondVerifierTests {
+struct SecondVerifierTests {}
+
+extension SecondVerifierTests {
     private static let script = Repository.path(of: "Tests/Assurance/compare.py")
     private static let programs = [
         "--program", BuiltProgram.sallyport, "--lab", BuiltProgram.lab,

@@ -15,7 +15,9 @@ struct SiteTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension SiteTests {
     /// Builds the pages of `repository` into a directory with that name, and returns what was said.
     private func build(
         _ repository: String = Repository.path, into name: String = "html",

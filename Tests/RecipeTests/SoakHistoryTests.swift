@@ -4,7 +4,9 @@ import Testing
 
 /// `Benchmarks/soak/history.py`, which judges what `make soak-mix` has seen.
 @Suite("The history of a soak")
-struct SoakHistoryTests {
+struct SoakHistoryTests {}
+
+extension SoakHistoryTests {
     @Test("finds each kind of fault that is put into it, and none without")
     func canary() throws {
         let outcome = try ChildProcess.run(

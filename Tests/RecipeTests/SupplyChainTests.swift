@@ -4,7 +4,9 @@ import Testing
 
 /// What a release is made of, how it is linked, and who made it: the scripts of `make dist`.
 @Suite("The supply chain", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct SupplyChainTests {
+struct SupplyChainTests {}
+
+extension SupplyChainTests {
     private static func script(_ name: String) -> String { Repository.path(of: "scripts/\(name)") }
 
     /// The lines of `scripts/hardening.sh` that say what is missing.

@@ -19,7 +19,9 @@ struct TwoGatewaysRecipeTests {
             [.posixPermissions: 0o755], ofItemAtPath: directory.path)
         recipe = try Recipe("two-gateways")
     }
+}
 
+extension TwoGatewaysRecipeTests {
     private func run(_ more: [String]) throws -> ChildProcess {
         try ChildProcess(
             "bash",

@@ -3,7 +3,9 @@ import GatewayTesting
 import Testing
 
 @Suite("A child process of a test", .timeLimit(.minutes(30)))
-struct ChildProcessTests {
+struct ChildProcessTests {}
+
+extension ChildProcessTests {
     @Test("is run to its end with its output and its status")
     func run() throws {
         let outcome = try ChildProcess.run(

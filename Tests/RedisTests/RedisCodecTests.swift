@@ -3,7 +3,9 @@ import Redis
 import Testing
 
 @Suite("The Redis protocol")
-struct RedisCodecTests {
+struct RedisCodecTests {}
+
+extension RedisCodecTests {
     private static func replies(
         _ pieces: [String], byteCountMax: Int = 4096
     ) throws(RedisProtocolError) -> [RedisReply] {

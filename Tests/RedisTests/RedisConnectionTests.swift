@@ -72,7 +72,9 @@ final class ConnectionBench: RedisConnectionOwner {
 
 @Suite(
     "A connection to Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct RedisConnectionTests {
+struct RedisConnectionTests {}
+
+extension RedisConnectionTests {
     private func configuration(_ server: RedisServer) -> RedisConfiguration {
         var configuration = RedisConfiguration(
             endpoint: .tcp(host: "127.0.0.1", port: server.port))

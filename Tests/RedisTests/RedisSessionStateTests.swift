@@ -3,7 +3,9 @@ import Redis
 import Testing
 
 @Suite("A Redis session")
-struct RedisSessionStateTests {
+struct RedisSessionStateTests {}
+
+extension RedisSessionStateTests {
     private func session(inFlightCountMax: Int = 2) -> RedisSessionState {
         RedisSessionState(backOff: BackOff(), inFlightCountMax: inFlightCountMax)
     }
@@ -72,7 +74,9 @@ struct RedisSessionStateTests {
 }
 
 @Suite("The commands in flight")
-struct RedisPipelineTests {
+struct RedisPipelineTests {}
+
+extension RedisPipelineTests {
     @Test("are answered in the order they were sent, however many")
     func order() {
         var pipeline = RedisPipeline<Int>()

@@ -2,7 +2,9 @@ import Redis
 import Testing
 
 @Suite("Slots of a cluster")
-struct RedisSlotTests {
+struct RedisSlotTests {}
+
+extension RedisSlotTests {
     @Test(
         "are those that Redis computes",
         arguments: [

@@ -12,7 +12,9 @@ struct RedisTLSTests {
         directory = try ScratchDirectory()
         authority = try TestCertificate.authority(in: directory)
     }
+}
 
+extension RedisTLSTests {
     private func configuration(
         _ server: RedisServer, trusting authority: TestCertificate, serverName: String? = nil,
         host: String = "127.0.0.1", identity: TestCertificate? = nil

@@ -14,7 +14,9 @@ struct AccessLogTests {
                 ? .response(fields: [("X-Request-Id", "theirs")]) : .response()
         }
     }
+}
 
+extension AccessLogTests {
     private func gateway(_ log: String = "", more: [String] = []) throws -> GatewayProcess {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.listenerMore = [

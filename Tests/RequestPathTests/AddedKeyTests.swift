@@ -16,7 +16,9 @@ struct AddedKeyTests {
         upstream = try RecordingUpstream()
         try write(Self.key)
     }
+}
 
+extension AddedKeyTests {
     private func write(_ key: String) throws {
         try directory.write(key + "\n", to: "key")
         try FileManager.default.setAttributes(

@@ -27,7 +27,9 @@ struct AdminAPIPostgresTests {
         sites = try [AdminAPISite(site), AdminAPISite(site)]
         (self.server, self.database) = (server, database)
     }
+}
 
+extension AdminAPIPostgresTests {
     @Test("a revocation over one gateway holds at the other, whose API shows the entry")
     func twoGateways() throws {
         let device = try sites[0].site.enrolledDevice(at: sites[0].gateway)

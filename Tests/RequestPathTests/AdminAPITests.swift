@@ -12,7 +12,9 @@ struct AdminAPITests {
     private let site: AdminAPISite
 
     init() throws { site = try AdminAPISite() }
+}
 
+extension AdminAPITests {
     private func enrolled() throws -> SimulatedDevice {
         try site.site.enrolledDevice(at: site.gateway)
     }

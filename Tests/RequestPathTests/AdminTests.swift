@@ -16,7 +16,9 @@ struct AdminTests {
         gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
         client = try SimulatedClient.enrolled(gateway)
     }
+}
 
+extension AdminTests {
     @Test("liveness, readiness, metrics and a page; nothing of it on the apps' listener")
     func pages() throws {
         #expect(try gateway.admin("/livez").status == 200)

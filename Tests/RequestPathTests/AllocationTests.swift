@@ -7,7 +7,9 @@ import Testing
 /// requests of an ordinary gateway to them.
 @Suite(
     "Allocations of a request", .enabled(if: CountedGateway.isInstalled), .timeLimit(.minutes(30)))
-struct AllocationTests {
+struct AllocationTests {}
+
+extension AllocationTests {
     static let budgets: [CountedRequests.Proof: Int] = [
         .plain: 0, .assertion: 0, .token: 0,
     ]

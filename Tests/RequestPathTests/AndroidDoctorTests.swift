@@ -19,7 +19,9 @@ struct AndroidDoctorTests {
             .response(body: AndroidDoctorTests.list)
         }
     }
+}
 
+extension AndroidDoctorTests {
     private var url: String { "http://127.0.0.1:\(server.port)/status" }
 
     private func configuration(

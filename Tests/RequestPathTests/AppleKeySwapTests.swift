@@ -32,7 +32,9 @@ final class AppleKeySwapTests: ReceiptSite {
                 attest: "mode: enforce, apps: any, accept: [assertion, device_check]"),
         ]
     }
+}
 
+extension AppleKeySwapTests {
     /// One that names the keys of a round alone.
     private func configuration(round: Int, receipts: String) throws -> GatewayConfiguration {
         let lines = try apple.settings.split(separator: "\n").map(String.init)

@@ -20,7 +20,9 @@ final class AppleProxyTests: ReceiptSite {
         site = try FaultSite()
         site.configuration.extraRootPaths = [TestApple.rootPath, apple.receiptRootPath]
     }
+}
 
+extension AppleProxyTests {
     /// A proxy of this kind, and a configuration that asks Apple through it.
     private func proxy(_ kind: ForwardProxy.Kind) throws -> ForwardProxy {
         var authorities = try String(contentsOfFile: apple.tlsAuthorityPath, encoding: .utf8)

@@ -18,7 +18,9 @@ struct AssertionTests {
         gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
         client = try SimulatedClient.enrolled(gateway)
     }
+}
 
+extension AssertionTests {
     @Test("reaches the upstream byte for byte, with the gateway's verdict")
     func passes() throws {
         let body = Array(#"{"amount": 10}"#.utf8)

@@ -22,7 +22,9 @@ struct AuditCommandTests {
         site.configuration.more.append("signals: { user: { header: X-User } }")
         self.site = try AdminAPISite(site)
     }
+}
 
+extension AuditCommandTests {
     private func run(
         _ words: [String], input: String = "", expecting status: Int32 = 0,
         environment: [String: String] = [:], sourceLocation: SourceLocation = #_sourceLocation

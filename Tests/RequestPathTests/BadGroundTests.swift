@@ -12,7 +12,9 @@ struct BadGroundTests {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
     }
+}
 
+extension BadGroundTests {
     /// The text of a configuration that is good.
     private func goodText() throws -> String {
         """

@@ -22,7 +22,9 @@ struct BadInputEvidenceTests {
             .init("watched", path: "/watched/*", attest: "mode: observe"))
         gateway = try site.start()
     }
+}
 
+extension BadInputEvidenceTests {
     private func expectHonestService() throws {
         #expect(gateway.isUnharmed, "\(gateway.alarms)")
         let device = try site.enrolledDevice(at: gateway)

@@ -16,7 +16,9 @@ struct BadInputTests {
         ]
         gateway = try site.start()
     }
+}
 
+extension BadInputTests {
     /// That an honest device is served by the process that was started.
     private func expectHonestService(
         sourceLocation: SourceLocation = #_sourceLocation

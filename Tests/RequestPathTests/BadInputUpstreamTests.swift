@@ -4,7 +4,9 @@ import Testing
 
 /// Upstreams that answer nonsense, too little, too much, too late or not at all.
 @Suite("Garbage from upstreams", .timeLimit(.minutes(30)))
-struct BadInputUpstreamTests {
+struct BadInputUpstreamTests {}
+
+extension BadInputUpstreamTests {
     /// A gateway in front of an upstream that answers every request as `script` says.
     private func gateway(
         _ upstream: RecordingUpstream, timeout: String = "5s"

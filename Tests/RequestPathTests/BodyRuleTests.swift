@@ -28,7 +28,9 @@ struct BodyRuleTests {
         configuration.speakHTTP2()
         gateway = try GatewayProcess(configuration)
     }
+}
 
+extension BodyRuleTests {
     static let passing = [
         #"{"model":"gpt-x"}"#, #" {"max_tokens": 1024, "model":"gpt-y", "x":[{"model":"z"}]} "#,
         #"{"model":4,"max_tokens":1.024e3}"#, #"{"\u006dodel":"gpt\u002dx","max_tokens":0}"#,

@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "A body that goes on as it comes", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
-struct BodyStreamTests {
+struct BodyStreamTests {}
+
+extension BodyStreamTests {
     private static let route = ["request_body: stream", "body_max: 16MiB"]
 
     /// Answers each head at once, and each whole request with its size behind that.

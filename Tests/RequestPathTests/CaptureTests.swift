@@ -16,7 +16,9 @@ struct CaptureTests {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
     }
+}
 
+extension CaptureTests {
     private func gateway(
         attest: String = "mode: enforce", capture: String? = nil
     ) throws -> GatewayProcess {

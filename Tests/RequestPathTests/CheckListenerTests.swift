@@ -33,7 +33,9 @@ struct CheckListenerTests {
     }
 
     init() throws { try self.init("nginx") }
+}
 
+extension CheckListenerTests {
     /// What a proxy of that dialect sends about a request.
     func question(
         _ dialect: String, _ method: String, _ target: String, _ fields: Fields,

@@ -13,7 +13,9 @@ struct CommandWordsTests {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
     }
+}
 
+extension CommandWordsTests {
     @Test("the warnings of a configuration are for run, check and doctor, not for every command")
     func warnings() throws {
         // It has a warning: extra roots.

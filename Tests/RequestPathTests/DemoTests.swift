@@ -5,7 +5,9 @@ import Testing
 @Suite(
     "The demo", .enabled(if: BuiltProgram.isBuilt && NginxServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct DemoTests {
+struct DemoTests {}
+
+extension DemoTests {
     @Test("shows every row as it should be, and leaves all of it running where it shall")
     func keep() throws {
         let demo = try ChildProcess(

@@ -3,7 +3,9 @@ import GatewayTesting
 import Testing
 
 @Suite("Too few descriptors", .enabled(if: BuiltProgram.isBuilt))
-struct DescriptorTests {
+struct DescriptorTests {}
+
+extension DescriptorTests {
     @Test("the doctor says what the start says, of the limit that it runs under")
     func doctor() throws {
         let upstream = try RecordingUpstream()

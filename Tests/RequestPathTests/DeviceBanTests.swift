@@ -13,7 +13,9 @@ struct DeviceBanTests {
     private var apple: AppleServer { site.apple }
 
     init() throws { site = try DeviceBitSite() }
+}
 
+extension DeviceBanTests {
     private func configuration() throws -> GatewayConfiguration {
         try site.configuration("bits: { banned: { action: deny }, trial_used: {} }")
     }

@@ -15,7 +15,9 @@ struct DeviceBitTests {
         apple = try AppleServer()
         directory = try ScratchDirectory()
     }
+}
 
+extension DeviceBitTests {
     private func start(hasSecret: Bool = true) throws -> GatewayProcess {
         let path = try directory.write(Self.secret + "\n", to: "secret")
         var configuration = GatewayConfiguration(upstreamPort: 1)

@@ -15,7 +15,9 @@ struct DeviceCheckTests {
         upstream = try RecordingUpstream()
         apple = try AppleServer()
     }
+}
 
+extension DeviceCheckTests {
     private func configuration(
         _ attest: String = "mode: enforce, accept: [assertion, device_check]",
         _ deviceCheck: String = "{}"

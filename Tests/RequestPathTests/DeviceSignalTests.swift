@@ -12,7 +12,9 @@ struct DeviceSignalTests {
     private var apple: AppleServer { site.apple }
 
     init() throws { site = try DeviceBitSite() }
+}
 
+extension DeviceSignalTests {
     private func start(
         _ rule: String = "bits: { banned: { action: deny }, trial_used: { max: 1 } }",
         deviceCheck: String = ""

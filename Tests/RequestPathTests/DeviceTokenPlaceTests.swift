@@ -14,7 +14,9 @@ struct DeviceTokenPlaceTests {
         upstream = try RecordingUpstream()
         apple = try AppleServer()
     }
+}
 
+extension DeviceTokenPlaceTests {
     private func deviceToken() throws -> String {
         try #require(try apple.deviceTokens(device: "phone").first)
     }

@@ -14,7 +14,9 @@ struct DiscoveryTests {
         upstream = try RecordingUpstream()
         directory = try ScratchDirectory()
     }
+}
 
+extension DiscoveryTests {
     private func configuration(_ attest: String = "mode: enforce") -> GatewayConfiguration {
         .enforcing(upstreamPort: upstream.port, attest: attest)
     }

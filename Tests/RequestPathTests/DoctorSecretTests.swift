@@ -15,7 +15,9 @@ struct DoctorSecretTests {
         apple = try AppleServer(keys: ["ABC123DEFG", "BCD234EFGH"])
         directory = try ScratchDirectory()
     }
+}
 
+extension DoctorSecretTests {
     /// The lines of `doctor`, and whether it failed.
     private func examine(
         _ sections: [String], registryPath: String? = nil

@@ -8,7 +8,9 @@ struct DoctorTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension DoctorTests {
     /// What `doctor` says about a gateway's file; the gateway itself runs beside it.
     private func examine(
         _ server: RedisServer, at place: String? = nil

@@ -13,7 +13,9 @@ struct EarlySignalTests {
         upstream = try RecordingUpstream()
         directory = try ScratchDirectory()
     }
+}
 
+extension EarlySignalTests {
     /// A gateway in the middle of its start: it waits for its configuration.
     private struct HeldStart {
         let process: ChildProcess

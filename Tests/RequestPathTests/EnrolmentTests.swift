@@ -14,7 +14,9 @@ struct EnrolmentTests {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
     }
+}
 
+extension EnrolmentTests {
     @Test("takes every form of attestation, and the same one again")
     func everySystem() throws {
         for system in SimulatedSystem.allCases {

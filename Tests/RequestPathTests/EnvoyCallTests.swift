@@ -37,7 +37,9 @@ struct EnvoyCallTests {
     }
 
     init() throws { try self.init(attest: "mode: enforce") }
+}
 
+extension EnvoyCallTests {
     // MARK: what Envoy sends
 
     private static func framed(_ message: [UInt8]) -> [UInt8] {

@@ -15,7 +15,9 @@ struct ExplainRequestTests {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
     }
+}
 
+extension ExplainRequestTests {
     private func gateway(_ more: [String] = []) throws -> GatewayProcess {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.listenerMore = ["trusted_proxies: [127.0.0.0/8]"]

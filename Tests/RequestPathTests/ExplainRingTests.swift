@@ -3,7 +3,9 @@ import GatewayTesting
 import Testing
 
 @Suite("sallyport explain request, of a gateway's own refusals", .enabled(if: BuiltProgram.isBuilt))
-struct ExplainRingTests {
+struct ExplainRingTests {}
+
+extension ExplainRingTests {
     @Test("finds what no log has among the last refusals of a running gateway")
     func ring() throws {
         let upstream = try RecordingUpstream()

@@ -5,7 +5,9 @@ import Testing
 
 /// The export by OTLP: what a collector gets, and what a bad one cannot do.
 @Suite("Export by OTLP", .enabled(if: BuiltProgram.isBuilt))
-struct ExportTests {
+struct ExportTests {}
+
+extension ExportTests {
     private static let spansOnly = "sample: 100%, metrics_interval: off"
 
     private static func gateway(

@@ -7,7 +7,9 @@ import Testing
 
 /// Configurations that are wrong at the start or at a reload.
 @Suite("A gateway with a wrong configuration", .timeLimit(.minutes(30)))
-struct FaultConfigurationTests {
+struct FaultConfigurationTests {}
+
+extension FaultConfigurationTests {
     private static let right = """
         listeners:
           - bind: 127.0.0.1:PORT

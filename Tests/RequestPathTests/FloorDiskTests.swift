@@ -7,7 +7,9 @@ import Testing
 /// What becomes of accepted counters that the registry does not have yet, on disks that fail and
 /// beside gateways of other users.
 @Suite("Accepted counters and their disk", .timeLimit(.minutes(30)))
-struct FloorDiskTests {
+struct FloorDiskTests {}
+
+extension FloorDiskTests {
     private static let mounts = Comment(rawValue: LoopFileSystem.needs)
 
     private static func accept(

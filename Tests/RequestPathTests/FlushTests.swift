@@ -7,7 +7,9 @@ import Testing
 @Suite(
     "A flushed Redis", .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct FlushTests {
+struct FlushTests {}
+
+extension FlushTests {
     /// Sends on a new connection, which any worker may take.
     private func send(
         _ device: SimulatedDevice, _ challenge: String, _ gateway: GatewayProcess

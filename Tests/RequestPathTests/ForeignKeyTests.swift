@@ -16,7 +16,9 @@ struct ForeignKeyTests {
         directory = try ScratchDirectory()
         key = try IssuerKey("ES256", id: "old", in: directory)
     }
+}
 
+extension ForeignKeyTests {
     /// A gateway whose issuer has nginx speak TLS for it, with a certificate of `signer`, where
     /// `authority` is trusted.
     private func securedSite(

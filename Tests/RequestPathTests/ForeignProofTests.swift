@@ -15,7 +15,9 @@ struct ForeignProofTests {
         directory = try ScratchDirectory()
         key = try IssuerKey("ES256", in: directory)
     }
+}
 
+extension ForeignProofTests {
     @Test("pass at a tier of their own, as often as they come, and the upstream hears which")
     func passing() throws {
         let site = try Site(

@@ -10,7 +10,9 @@ import Testing
         if: BuiltProgram.isBuilt && LoopFileSystem.isAllowed(),
         Comment(rawValue: LoopFileSystem.needs)),
     .timeLimit(.minutes(30)))
-struct FrozenDiskTests {
+struct FrozenDiskTests {}
+
+extension FrozenDiskTests {
     private static let large = [UInt8](repeating: 0x62, count: 1024 * 1024)
 
     @Test("bodies for a frozen disk get 503 in time, and everything else goes on")

@@ -10,7 +10,9 @@ import Testing
         if: BuiltProgram.isBuilt && LoopFileSystem.isAllowed(),
         Comment(rawValue: LoopFileSystem.needs)),
     .timeLimit(.minutes(30)))
-struct FrozenRegistryTests {
+struct FrozenRegistryTests {}
+
+extension FrozenRegistryTests {
     @Test("known keys and probes are served all the while, and everything is after it")
     func everything() throws {
         let site = try FaultSite()

@@ -131,7 +131,9 @@ struct GRPCTests {
         let line = try server.waitForLine(on: .standardOutput, containing: "port ")
         port = try #require(UInt16(line.dropFirst("port ".count)))
     }
+}
 
+extension GRPCTests {
     private func run(_ gateway: GatewayProcess, _ arguments: [String]) throws {
         let path = try directory.write(Self.client, to: "client.py")
         let outcome = try ChildProcess.run(

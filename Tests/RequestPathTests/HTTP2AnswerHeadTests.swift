@@ -3,7 +3,9 @@ import JSON
 import Testing
 
 @Suite("Large heads of answers in HTTP/2", .enabled(if: BuiltProgram.isBuilt))
-struct HTTP2AnswerHeadTests {
+struct HTTP2AnswerHeadTests {}
+
+extension HTTP2AnswerHeadTests {
     private static let field = String(repeating: "x", count: 20_000)
 
     private func gateway(fieldCount: Int) throws -> (GatewayProcess, RecordingUpstream) {

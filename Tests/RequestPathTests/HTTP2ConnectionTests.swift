@@ -12,7 +12,9 @@ struct HTTP2ConnectionTests {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(.http2(upstreamPort: upstream.port))
     }
+}
 
+extension HTTP2ConnectionTests {
     struct Flood: Sendable, CustomTestStringConvertible {
         let fault: String
         var count = 1

@@ -8,7 +8,9 @@ struct HTTP2FlowTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension HTTP2FlowTests {
     private func gateway(_ more: [String] = []) throws -> GatewayProcess {
         try GatewayProcess(.http2(upstreamPort: upstream.port, more: more))
     }

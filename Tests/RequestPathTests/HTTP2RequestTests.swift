@@ -21,7 +21,9 @@ struct HTTP2RequestTests {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(.http2(upstreamPort: upstream.port))
     }
+}
 
+extension HTTP2RequestTests {
     @Test("of a trusted proxy is continued by the same rules as in HTTP/1.1")
     func forwarded() throws {
         var configuration = GatewayConfiguration.http2(

@@ -13,7 +13,9 @@ struct HTTP2SyntaxTests {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(.http2(upstreamPort: upstream.port))
     }
+}
 
+extension HTTP2SyntaxTests {
     typealias Fields = [(String, String)]
 
     /// The usual fields, with `changed` in the place of theirs and `more` behind.

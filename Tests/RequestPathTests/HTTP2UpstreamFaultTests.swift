@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "An HTTP/2 upstream that refuses, ends or breaks", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
-struct HTTP2UpstreamFaultTests {
+struct HTTP2UpstreamFaultTests {}
+
+extension HTTP2UpstreamFaultTests {
     private static let refused: UInt32 = 7
 
     @Test("a request that a GOAWAY leaves out is sent again, an asserted one too")

@@ -19,7 +19,9 @@ extension GatewayConfiguration {
 }
 
 @Suite("An upstream in HTTP/2", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct HTTP2UpstreamTests {
+struct HTTP2UpstreamTests {}
+
+extension HTTP2UpstreamTests {
     @Test("gets the request's fields, and one head and body")
     func request() throws {
         let server = try ScriptedHTTP2Server()

@@ -4,7 +4,9 @@ import JSON
 import Testing
 
 @Suite("The gateway of the tests", .enabled(if: BuiltProgram.isBuilt))
-struct HarnessTests {
+struct HarnessTests {}
+
+extension HarnessTests {
     @Test("gets its next configuration whole, while what has begun to read sees the old one")
     func reload() throws {
         let upstream = try RecordingUpstream()

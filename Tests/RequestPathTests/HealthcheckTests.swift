@@ -11,7 +11,9 @@ struct HealthcheckTests {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
     }
+}
 
+extension HealthcheckTests {
     /// Asks whoever answers in place of an admin listener.
     private func ask(_ answer: UpstreamAnswer) throws -> ChildProcess.Outcome {
         upstream.answer { _ in answer }
@@ -129,7 +131,9 @@ struct HealthcheckTests {
 @Suite(
     "The default configuration",
     .enabled(if: BuiltProgram.isBuilt && HiddenEtc.isPossible, "unshare makes no namespace here"))
-struct DefaultConfigurationTests {
+struct DefaultConfigurationTests {}
+
+extension DefaultConfigurationTests {
     @Test("is /etc/sallyport/sallyport.yaml for every command that is given none")
     func place() throws {
         let directory = try ScratchDirectory()

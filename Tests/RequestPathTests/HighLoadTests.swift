@@ -77,7 +77,9 @@ struct HighLoadTests {
     private let site: TLSSite
 
     init() throws { site = try TLSSite() }
+}
 
+extension HighLoadTests {
     private func start(isTLS: Bool) throws -> (GatewayConfiguration, GatewayProcess, RepeatedLoad) {
         var configuration =
             isTLS ? site.configuration() : GatewayConfiguration(upstreamPort: site.upstream.port)

@@ -14,7 +14,9 @@ struct InstallationTests {
             "bash", [Self.script("tree"), BuiltProgram.sallyport, tree.path])
         try #require(made.status == .exited(0), "\(made.standardError)")
     }
+}
 
+extension InstallationTests {
     private static func script(_ name: String) -> String {
         Repository.path(of: "scripts/\(name).sh")
     }

@@ -15,7 +15,9 @@ import Testing
 /// `Benchmarks/instructions.sh` counts those of a release.
 @Suite(
     "Instructions of a request", .enabled(if: isCounted), .timeLimit(.minutes(30)))
-struct InstructionTests {
+struct InstructionTests {}
+
+extension InstructionTests {
     /// A part of a request's way, and what it may take.
     private struct Stage {
         /// The function, what it calls included; nil for all of the program's own code, without its

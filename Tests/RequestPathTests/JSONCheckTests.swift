@@ -31,7 +31,9 @@ struct JSONCheckTests {
     }
 
     init() throws { try self.init(attest: "mode: enforce") }
+}
 
+extension JSONCheckTests {
     private func question(
         _ method: String, _ target: String, _ fields: [(String, String)] = [],
         more: [String: JSONValue] = [:]

@@ -6,7 +6,9 @@ import Testing
 
 /// What the event log says of counters that a stop keeps for the next start, or does not.
 @Suite("Embedded counters from a stop to the next start", .timeLimit(.minutes(30)))
-struct KeptCounterTests {
+struct KeptCounterTests {}
+
+extension KeptCounterTests {
     private static func message(_ event: JSONValue) -> String {
         event["message"]?.stringValue ?? ""
     }

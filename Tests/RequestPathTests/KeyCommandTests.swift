@@ -17,7 +17,9 @@ struct KeyCommandTests {
         gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
         client = try SimulatedClient.enrolled(gateway)
     }
+}
 
+extension KeyCommandTests {
     private func keys(
         _ action: String, _ words: [String] = [], input: String = ""
     ) throws -> ChildProcess.Outcome {

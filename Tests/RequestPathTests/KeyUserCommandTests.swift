@@ -21,7 +21,9 @@ struct KeyUserCommandTests {
             "signals: { user: { header: X-User-Id }, keys_per_user: { max: 1 } }")
         gateway = try GatewayProcess(configuration)
     }
+}
 
+extension KeyUserCommandTests {
     private func keys(_ words: String..., input: String = "") throws -> ChildProcess.Outcome {
         try BuiltProgram.run(
             ["keys", words[0], "-c", gateway.configurationPath] + words.dropFirst(),

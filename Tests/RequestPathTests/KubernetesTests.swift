@@ -4,7 +4,9 @@ import Testing
 
 /// The manifests of `deploy/kubernetes`, as its own check sees them: no cluster is needed.
 @Suite("deploy/kubernetes", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct KubernetesTests {
+struct KubernetesTests {}
+
+extension KubernetesTests {
     private static let manifests = Repository.folder.appending(path: "deploy/kubernetes")
     private static let overlays = ["single-sqlite", "several"]
 

@@ -8,7 +8,9 @@ struct LifecycleTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension LifecycleTests {
     @Test("SIGTERM: what has begun is finished, nothing new begins, exit 0")
     func drain() throws {
         let gate = Gate()

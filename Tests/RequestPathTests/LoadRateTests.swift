@@ -12,7 +12,9 @@ struct LoadRateTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension LoadRateTests {
     private func load(_ words: String...) throws -> ChildProcess.Outcome {
         try ChildProcess.run(
             BuiltProgram.lab,

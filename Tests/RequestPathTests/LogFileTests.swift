@@ -17,7 +17,9 @@ struct LogFileTests {
         configuration.more.append("log: { access: \(directory.path(of: "logs/access.log")) }")
         gateway = try GatewayProcess(configuration, directory: directory)
     }
+}
 
+extension LogFileTests {
     /// The paths in the lines of a file.
     private func paths(_ file: String) throws -> [String] {
         try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")

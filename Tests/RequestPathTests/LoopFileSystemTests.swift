@@ -4,7 +4,9 @@ import Testing
 
 /// What tests of frozen and lost disks rely on.
 @Suite("A file system of its own")
-struct LoopFileSystemTests {
+struct LoopFileSystemTests {}
+
+extension LoopFileSystemTests {
     @Test(
         "blocks writes while it is frozen, and leaves nothing behind",
         .enabled(if: LoopFileSystem.isAllowed(), Comment(rawValue: LoopFileSystem.needs)),

@@ -4,7 +4,9 @@ import Testing
 
 /// Keys are in the gateway's memory, which nobody but root has to see.
 @Suite("The memory of a gateway", .enabled(if: getuid() == 0), .timeLimit(.minutes(30)))
-struct MemoryReachTests {
+struct MemoryReachTests {}
+
+extension MemoryReachTests {
     /// Runs a command without any capability, as another user's processes run.
     private static let powerless = ["setpriv", "--bounding-set=-all"]
 

@@ -13,7 +13,9 @@ final class MemorySearchTests {
     private let apiPort = FreePort.find()
 
     init() throws { site = try FaultSite() }
+}
 
+extension MemorySearchTests {
     private func secrets() throws -> MemorySecrets {
         let secrets = try MemorySecrets(in: site.directory)
         secrets.add(to: &site.configuration, apiPort: apiPort)

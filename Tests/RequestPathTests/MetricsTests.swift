@@ -6,7 +6,9 @@ import JSON
 import Testing
 
 @Suite("Metrics", .enabled(if: BuiltProgram.isBuilt))
-struct MetricsTests {
+struct MetricsTests {}
+
+extension MetricsTests {
     private static let hasPromtool =
         (try? ChildProcess.run("promtool", ["--version"]))?.status == .exited(0)
 

@@ -11,7 +11,9 @@ struct ModelCommandTests {
     private let directory: ScratchDirectory
 
     init() throws { directory = try ScratchDirectory() }
+}
 
+extension ModelCommandTests {
     private func post(_ body: [UInt8], to server: ModelServer) throws -> HTTPMessage {
         try RawClient(port: server.port).exchange(
             "POST", ModelServer.target, fields: [Self.authorization], body: body)

@@ -18,7 +18,9 @@ struct NewerOpenSSLTests {
         tls = try TLSSite()
         site = try FaultSite()
     }
+}
 
+extension NewerOpenSSLTests {
     private func gateway(_ more: String = "") throws -> GatewayProcess {
         var configuration = site.configuration
         configuration.listenerMore = ["tls: { \(TLSSite.entry(tls.leaf))\(more) }"]

@@ -11,7 +11,9 @@ struct PathReadingTests {
         upstream = try RecordingUpstream()
         directory = try ScratchDirectory()
     }
+}
 
+extension PathReadingTests {
     private func configuration(_ paths: String) -> GatewayConfiguration {
         var configuration = GatewayConfiguration(
             upstreamPort: upstream.port,

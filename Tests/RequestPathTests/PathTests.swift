@@ -20,7 +20,9 @@ struct PathTests {
         configuration.counters = "embedded"
         gateway = try GatewayProcess(configuration)
     }
+}
 
+extension PathTests {
     @Test("other spellings of a guarded path are guarded or refused")
     func spellings() throws {
         let spellings = [

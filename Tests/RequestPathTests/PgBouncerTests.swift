@@ -10,7 +10,9 @@ import Testing
     "Gateways behind PgBouncer",
     .enabled(if: BuiltProgram.isBuilt && PostgresServer.isInstalled && PgBouncer.isInstalled),
     .timeLimit(.minutes(30)))
-struct PgBouncerTests {
+struct PgBouncerTests {}
+
+extension PgBouncerTests {
     private static func site(_ pooler: PgBouncer) throws -> FaultSite {
         let site = try FaultSite()
         let keys = try site.directory.write(

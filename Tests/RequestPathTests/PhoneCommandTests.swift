@@ -17,7 +17,9 @@ struct PhoneCommandTests {
         phones.letIn(to: &configuration)
         gateway = try GatewayProcess(configuration)
     }
+}
 
+extension PhoneCommandTests {
     private func attest(_ path: String, _ more: [String] = []) throws -> ChildProcess.Outcome {
         try phones.attest(path, at: gateway, more)
     }

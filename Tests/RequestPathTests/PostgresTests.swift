@@ -9,7 +9,9 @@ import Testing
 @Suite(
     "Gateways on PostgreSQL", .enabled(if: BuiltProgram.isBuilt && PostgresServer.isInstalled),
     .timeLimit(.minutes(30)))
-struct PostgresTests {
+struct PostgresTests {}
+
+extension PostgresTests {
     /// A site whose gateways share a database.
     private static func site(
         _ server: PostgresServer, redis: RedisServer? = nil, more: String = ""

@@ -11,7 +11,9 @@ struct ProblemDetailTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension ProblemDetailTests {
     /// Production keys only. `onListener`: whether refusals tell the cause.
     private func gateway(onListener: Bool, onRoute: Bool = false) throws -> GatewayProcess {
         var configuration = GatewayConfiguration.enforcing(

@@ -12,7 +12,9 @@ struct ProxyTests {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
     }
+}
 
+extension ProxyTests {
     /// A gateway with one short time-out, which must run out in the test: others could run out on
     /// a busy machine. `timeout` is one of clients, `response` the upstream's.
     private func impatient(

@@ -6,7 +6,9 @@ import Testing
 
 /// `docs/client/vectors.json`: what other implementations test themselves with.
 @Suite("The test vectors", .enabled(if: BuiltProgram.isBuilt))
-struct PublishedVectorTests {
+struct PublishedVectorTests {}
+
+extension PublishedVectorTests {
     private static func read() throws -> JSONValue {
         try JSONValue.parse(Repository.text(of: "docs/client/vectors.json"))
     }

@@ -9,7 +9,9 @@ import Testing
 @Suite(
     "Counts of quotas and their disk", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
-struct QuotaDiskTests {
+struct QuotaDiskTests {}
+
+extension QuotaDiskTests {
     private static let mounts = Comment(rawValue: LoopFileSystem.needs)
     private static let limit = 1_000_000
 

@@ -8,7 +8,9 @@ import Testing
 
 /// What operators see and change of quotas: the admin API and the command, with the real program.
 @Suite("Quotas for operators", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct QuotaOrderTests {
+struct QuotaOrderTests {}
+
+extension QuotaOrderTests {
     private static func site(_ redis: RedisServer? = nil) throws -> AdminAPISite {
         let site = try redis.map { try FaultSite(redis: $0) } ?? FaultSite()
         site.configuration.more.append(

@@ -2,7 +2,9 @@ import GatewayTesting
 import Testing
 
 @Suite("Quotas over the wire", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct QuotaTests {
+struct QuotaTests {}
+
+extension QuotaTests {
     private static func configuration(
         _ upstream: RecordingUpstream, quotas: [String], more: [String] = []
     ) -> GatewayConfiguration {

@@ -20,7 +20,9 @@ final class ReceiptTests: ReceiptSite {
         site.configuration.extraRootPaths = [TestApple.rootPath, apple.receiptRootPath]
         site.configuration.more = [try apple.settings, "receipts: { lease: 5s }"]
     }
+}
 
+extension ReceiptTests {
     @Test("a key's receipt is exchanged soon after it enrolled, and the upstream hears the risk")
     func exchanged() throws {
         let gateway = try site.start()

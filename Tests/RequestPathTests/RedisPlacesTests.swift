@@ -17,7 +17,9 @@ struct RedisPlacesTests {
         upstream = try RecordingUpstream()
         directory = try ScratchDirectory()
     }
+}
 
+extension RedisPlacesTests {
     private func configuration(_ redis: String) -> GatewayConfiguration {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.counters = "{ redis: \(redis) }"

@@ -7,7 +7,9 @@ import Testing
 
 /// The log of a registry that another process reads and does not let go.
 @Suite("A held log of the registry", .timeLimit(.minutes(30)))
-struct RegistryLogTests {
+struct RegistryLogTests {}
+
+extension RegistryLogTests {
     @Test("takes no durable counters beyond limits.registry_log; all else is served, and told")
     func held() throws {
         let site = try FaultSite()

@@ -15,7 +15,9 @@ struct ReloadNamesTests {
         resolver = try ScriptedResolver(in: directory)
         upstream = try RecordingUpstream()
     }
+}
 
+extension ReloadNamesTests {
     private func up(_ gateway: GatewayProcess, _ server: String) throws -> Double? {
         try gateway.metric("sallyport_upstream_server_up{upstream=\"api\",server=\"\(server)\"}")
     }

@@ -7,7 +7,9 @@ import Testing
 @Suite(
     "A gateway whose registry's log is removed", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
-struct RemovedLogTests {
+struct RemovedLogTests {}
+
+extension RemovedLogTests {
     @Test("says so, loses nothing, and hears of a revocation that comes right after it")
     func removed() throws {
         let site = try FaultSite()

@@ -7,7 +7,9 @@ import Testing
 
 /// Routes whose counters are compared in the registry, and what was accepted elsewhere.
 @Suite("Durable counters", .timeLimit(.minutes(30)))
-struct ReplayDurableTests {
+struct ReplayDurableTests {}
+
+extension ReplayDurableTests {
     /// A body that carries a challenge in `member`.
     private func call(
         _ device: SimulatedDevice, to target: String, challenge: String, member: String

@@ -17,7 +17,9 @@ struct ReplayRaceTests {
         // Registry and challenge key are shared files; the second gateway finds both made.
         gateways = [try site.start(), try site.start()]
     }
+}
 
+extension ReplayRaceTests {
     /// Sends every call, in the order of `orders`, on a connection to each gateway; all at once.
     /// Returns the verdicts, by call.
     private func race(

@@ -12,7 +12,9 @@ struct RequestSyntaxTests {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
     }
+}
 
+extension RequestSyntaxTests {
     /// The status that a request is refused with; the connection must end with it.
     private func refusal(_ request: String) throws -> Int {
         let client = try gateway.connect()

@@ -5,7 +5,9 @@ import Testing
 
 /// What a gateway still knows after it went away, politely or not.
 @Suite("A gateway that comes back", .timeLimit(.minutes(30)))
-struct RestartTests {
+struct RestartTests {}
+
+extension RestartTests {
     /// A device with accepted requests behind it, and one challenge that it has not used yet.
     private struct Scene {
         let site: FaultSite

@@ -6,7 +6,9 @@ import Testing
 /// Shares that move by themselves, in gateways that are killed meanwhile.
 @Suite(
     "Rollouts of gateways", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct RolloutTests {
+struct RolloutTests {}
+
+extension RolloutTests {
     /// Beginning with everybody, so that every request counts; a step back leaves nobody.
     private static let plan = """
         rollout: { start: 100%, guard: { refused_max: 50%, window: 1m, min_requests: 6, \

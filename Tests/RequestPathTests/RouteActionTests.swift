@@ -10,7 +10,9 @@ struct RouteActionTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension RouteActionTests {
     private func start(
         _ routes: [GatewayConfiguration.Route],
         _ configure: (inout GatewayConfiguration) -> Void = { _ in }

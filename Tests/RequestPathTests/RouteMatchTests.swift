@@ -26,7 +26,9 @@ struct RouteMatchTests {
         configuration.upstreams["other"] = "servers: [\"127.0.0.1:\(other.port)\"]"
         gateway = try GatewayProcess(configuration)
     }
+}
 
+extension RouteMatchTests {
     private func status(
         _ host: String, _ method: String = "GET", _ target: String = "/x", _ lines: [String] = []
     ) throws -> Int {

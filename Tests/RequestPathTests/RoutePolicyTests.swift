@@ -8,7 +8,9 @@ struct RoutePolicyTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension RoutePolicyTests {
     private func start(_ attest: String, more: [String] = []) throws -> (
         GatewayProcess, SimulatedClient
     ) {

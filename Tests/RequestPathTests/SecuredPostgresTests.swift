@@ -50,7 +50,9 @@ struct SecuredPostgresTests {
         site.configuration.registry =
             "postgres: \"\(url)\", password_file: \(password), pool: 2, connect_timeout: 5s"
     }
+}
 
+extension SecuredPostgresTests {
     /// The tables are the owner's; the gateway's role gets what the documents say.
     private func makeTables() throws {
         let page = try Repository.text(of: "docs/operations/stores.md")

@@ -21,7 +21,9 @@ struct SecuredRedisTests {
         site = try FaultSite(
             counters: "{ redis: { address: \"127.0.0.1:\(redis.port)\", \(security.settings) } }")
     }
+}
 
+extension SecuredRedisTests {
     /// A gateway that is ready, and a device of its own.
     private func start() throws -> (GatewayProcess, SimulatedDevice) {
         let gateway = try site.start()

@@ -14,7 +14,9 @@ struct SharedCounterTests {
         upstream = try RecordingUpstream()
         redis = try RedisServer()
     }
+}
 
+extension SharedCounterTests {
     private var configuration: GatewayConfiguration {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.counters = redis.counters

@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "Phones of one attestation certificate",
     .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct SharedPhoneTests {
+struct SharedPhoneTests {}
+
+extension SharedPhoneTests {
     private static let start = "keys_per_attestation_certificate: the attestation certificate "
 
     @Test("the log names it by its serial number")

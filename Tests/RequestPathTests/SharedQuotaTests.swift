@@ -17,7 +17,9 @@ struct SharedQuotaTests {
         redis = try RedisServer()
         directory = try ScratchDirectory()
     }
+}
 
+extension SharedQuotaTests {
     private func gateways(
         _ attest: String, quota: String, more: [String] = []
     ) throws -> [GatewayProcess] {

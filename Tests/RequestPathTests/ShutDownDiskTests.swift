@@ -8,7 +8,9 @@ import Testing
     "A gateway whose registry's file system shuts down",
     .enabled(if: BuiltProgram.isBuilt && LoopFileSystem.isAllowed(.xfs)),
     .timeLimit(.minutes(30)))
-struct ShutDownDiskTests {
+struct ShutDownDiskTests {}
+
+extension ShutDownDiskTests {
     @Test("goes on for cached keys, answers 503 for the rest, and does not start again")
     func shutDown() throws {
         let disk = try LoopFileSystem(.xfs)

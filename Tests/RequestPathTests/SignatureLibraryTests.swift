@@ -13,7 +13,9 @@ struct SignatureLibraryTests {
         upstream = try RecordingUpstream()
         directory = try ScratchDirectory()
     }
+}
 
+extension SignatureLibraryTests {
     private func configuration(_ library: String) -> GatewayConfiguration {
         var configuration = GatewayConfiguration(upstreamPort: upstream.port)
         configuration.more = ["crypto: { library: \(library) }"]

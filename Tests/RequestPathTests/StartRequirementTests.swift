@@ -12,7 +12,9 @@ struct StartRequirementTests {
         directory = try ScratchDirectory()
         upstream = try RecordingUpstream()
     }
+}
 
+extension StartRequirementTests {
     private func outcomes(
         _ change: (inout GatewayConfiguration) throws -> Void
     ) throws -> (check: ChildProcess.Outcome, doctor: ChildProcess.Outcome) {

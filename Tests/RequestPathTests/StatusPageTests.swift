@@ -36,7 +36,9 @@ struct StatusPageTests {
         gateway = try GatewayProcess(configuration, directory: directory)
         client = try SimulatedClient.enrolled(gateway)
     }
+}
 
+extension StatusPageTests {
     private func document(_ target: String) throws -> JSONValue {
         let answer = try gateway.admin(target)
         #expect(answer.status == 200, "\(target): \(answer.bodyText)")

@@ -21,7 +21,9 @@ struct StatusPlatformTests {
         phones.letIn(to: &configuration)
         gateway = try GatewayProcess(configuration)
     }
+}
 
+extension StatusPlatformTests {
     /// Enrols a device and a phone, which send two requests and one, and returns the request ID of
     /// a phone that is refused.
     private func traffic() throws -> String {

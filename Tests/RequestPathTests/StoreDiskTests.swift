@@ -9,7 +9,9 @@ import Testing
 /// is a real one and goes away with the gateway.
 @Suite(
     "A gateway whose disk is full", .enabled(if: SmallDisk.isAllowed), .timeLimit(.minutes(30)))
-struct StoreDiskTests {
+struct StoreDiskTests {}
+
+extension StoreDiskTests {
     @Test("answers 503 to enrolments, loses nothing, and resumes when there is room")
     func registry() throws {
         let site = try FaultSite()

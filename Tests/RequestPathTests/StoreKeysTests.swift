@@ -9,7 +9,9 @@ import Testing
 
 /// The `keys` command beside a gateway that runs.
 @Suite("Keys by hand, while the gateway runs", .timeLimit(.minutes(30)))
-struct StoreKeysTests {
+struct StoreKeysTests {}
+
+extension StoreKeysTests {
     @discardableResult
     private func keys(
         _ gateway: GatewayProcess, _ words: String..., input: String = "",

@@ -6,7 +6,9 @@ import Testing
 /// What a gateway does while its Redis is away, and when it comes back.
 @Suite(
     "A gateway without its Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
-struct StoreRedisTests {
+struct StoreRedisTests {}
+
+extension StoreRedisTests {
     enum Absence: CaseIterable, Sendable {
         case terminated
         case killed

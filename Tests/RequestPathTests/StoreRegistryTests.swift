@@ -5,7 +5,9 @@ import Testing
 
 /// A registry file that is damaged, foreign, not writable, in use or not there.
 @Suite("A gateway whose registry is unfit", .timeLimit(.minutes(30)))
-struct StoreRegistryTests {
+struct StoreRegistryTests {}
+
+extension StoreRegistryTests {
     /// The outcome of `sallyport run` on a registry at `path`.
     private static func run(
         registry path: String, in directory: ScratchDirectory, counters: String = "embedded",

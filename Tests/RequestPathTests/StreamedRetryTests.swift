@@ -6,7 +6,9 @@ import Testing
 @Suite(
     "A streamed body that the upstream did not take", .enabled(if: BuiltProgram.isBuilt),
     .timeLimit(.minutes(30)))
-struct StreamedRetryTests {
+struct StreamedRetryTests {}
+
+extension StreamedRetryTests {
     private static let refused: UInt32 = 7
 
     /// A gateway that streams the bodies of every route to `server`, and keeps up to 1 KiB of each.

@@ -7,7 +7,9 @@ import Testing
     "A gateway with stuck threads",
     .enabled(if: BuiltProgram.isBuilt && StoppedThreads.isAllowed, "needs root"),
     .timeLimit(.minutes(30)))
-struct StuckThreadTests {
+struct StuckThreadTests {}
+
+extension StuckThreadTests {
     @Test("probes and operators are answered while every other thread stands still")
     func admin() throws {
         let upstream = try RecordingUpstream()

@@ -20,7 +20,9 @@ struct SuccessionTests {
         ]
         gateway = try site.start()
     }
+}
 
+extension SuccessionTests {
     enum Platform: String, CaseIterable { case apple, android }
 
     private func device(_ platform: Platform) throws -> TestDevice {

@@ -11,7 +11,9 @@ struct SupervisionTests {
         upstream = try RecordingUpstream { _ in .response(body: "hello") }
         directory = try ScratchDirectory()
     }
+}
 
+extension SupervisionTests {
     private func gateway(
         _ receiver: NotifyReceiver, watchdogMicroseconds: Int? = nil
     ) throws -> GatewayProcess {

@@ -9,7 +9,9 @@ struct TLSReloadTests {
     private let site: TLSSite
 
     init() throws { site = try TLSSite() }
+}
 
+extension TLSReloadTests {
     private func isResumed(_ gateway: GatewayProcess, _ version: String) throws -> Bool {
         let path = site.directory.path(of: "session\(version)")
         return try site.client(gateway, [version, "-sess_in", path]).contains("Reused, ")

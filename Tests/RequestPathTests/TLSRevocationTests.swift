@@ -15,7 +15,9 @@ struct TLSRevocationTests {
         listPath = site.directory.path(of: "list.crl")
         try revocations.write(to: listPath)
     }
+}
 
+extension TLSRevocationTests {
     private var lists: String { "ca: \(site.authority.certificatePath), crl: \(listPath)" }
 
     private func demanding() -> String {

@@ -9,7 +9,9 @@ struct TLSTests {
     private let site: TLSSite
 
     init() throws { site = try TLSSite() }
+}
 
+extension TLSTests {
     @Test("requests over either version arrive, marked https", arguments: ["1.2", "1.3"])
     func versions(version: String) throws {
         let gateway = try site.gateway()

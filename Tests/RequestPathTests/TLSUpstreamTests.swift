@@ -9,7 +9,9 @@ struct TLSUpstreamTests {
     private let port = FreePort.find()
 
     init() throws { site = try TLSSite() }
+}
 
+extension TLSUpstreamTests {
     /// A server of OpenSSL's own that answers every request with a page, and with the end of the
     /// connection.
     private func server(_ arguments: [String] = []) throws -> ChildProcess {

@@ -3,7 +3,9 @@ import Testing
 
 /// The peers that every other test here relies on, against one another.
 @Suite("The peers of tests")
-struct TestPeersTests {
+struct TestPeersTests {}
+
+extension TestPeersTests {
     @Test("a recording upstream keeps every byte and answers as told")
     func recording() throws {
         let upstream = try RecordingUpstream { request in

@@ -5,7 +5,9 @@ import Testing
 
 /// Spans of requests, and what upstreams learn of traces (W3C Trace Context).
 @Suite("Traces", .enabled(if: BuiltProgram.isBuilt))
-struct TraceTests {
+struct TraceTests {}
+
+extension TraceTests {
     private typealias Span = RecordingCollector.Span
 
     private static let traceID = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -3,7 +3,9 @@ import JSON
 import Testing
 
 @Suite("Trailers", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct TrailerTests {
+struct TrailerTests {}
+
+extension TrailerTests {
     private static let answerTrailers = [
         ("grpc-status", "0"), ("x-sum", "42"), ("x-private", "1"), ("date", "today"),
         ("x-app-attest-challenge", "forged"), ("content-type", "text/html"),

@@ -10,7 +10,9 @@ struct TrustPolicyTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream() }
+}
 
+extension TrustPolicyTests {
     private func start(_ attest: String, more: [String] = []) throws -> GatewayProcess {
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: attest)

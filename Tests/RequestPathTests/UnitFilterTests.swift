@@ -5,7 +5,9 @@ import Testing
 
 /// The filter of system calls in `deploy/sallyport.service`, as `unit_filter.py` loads it.
 @Suite("The unit's filter", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct UnitFilterTests {
+struct UnitFilterTests {}
+
+extension UnitFilterTests {
     /// Debian's Python, which has `seccomp`.
     private static let filter = [
         "/usr/bin/python3", "-B", Repository.path(of: "Tests/Assurance/unit_filter.py"),

@@ -29,7 +29,9 @@ struct UnprovedChainTests {
             site.configuration, directory: site.directory, isOneThread: true)
         phone = try .ofTests { $0.provisioning = .remote }
     }
+}
 
+extension UnprovedChainTests {
     private func challenge() throws -> String {
         var text = ""
         _ = try counted.cost {

@@ -7,7 +7,9 @@ import Testing
 /// What one request without a proof costs, whatever a stranger writes into it: the table in
 /// `docs/proof/threat-model.md`.
 @Suite("What one unproved request costs", .enabled(if: BuiltProgram.isBuilt))
-struct UnprovedCostTests {
+struct UnprovedCostTests {}
+
+extension UnprovedCostTests {
     /// A request that grows in one place.
     private struct Growing: CustomTestStringConvertible {
         let testDescription: String

@@ -8,7 +8,9 @@ struct UpgradeTests {
     private let upstream: RecordingUpstream
 
     init() throws { upstream = try RecordingUpstream { _ in .response(body: "hello") } }
+}
 
+extension UpgradeTests {
     /// Sends the signal; returns when the program that took over is ready.
     private func upgrade(_ gateway: GatewayProcess) throws {
         let index = gateway.current.lines(on: .standardError).count

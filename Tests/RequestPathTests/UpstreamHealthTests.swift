@@ -4,7 +4,9 @@ import Testing
 
 /// The built gateway in front of several servers.
 @Suite("Upstream servers")
-struct UpstreamHealthTests {
+struct UpstreamHealthTests {}
+
+extension UpstreamHealthTests {
     private func configuration(
         _ ports: [UInt16], host: String = "127.0.0.1", more: String
     ) -> GatewayConfiguration {

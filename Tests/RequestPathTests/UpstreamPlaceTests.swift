@@ -15,7 +15,9 @@ struct UpstreamPlaceTests {
             request.target == "/large" ? .large(byteCount: 64 << 20) : .response()
         }
     }
+}
 
+extension UpstreamPlaceTests {
     private func configuration(
         connectionCountMax: Int, route: [String] = [], more: String = ""
     ) -> GatewayConfiguration {

@@ -15,7 +15,9 @@ struct WatchTests {
             try link(name, to: "..data/\(name)")
         }
     }
+}
 
+extension WatchTests {
     private func link(_ name: String, to target: String) throws {
         try FileManager.default.createSymbolicLink(
             atPath: directory.path(of: name), withDestinationPath: target)

@@ -5,7 +5,9 @@ import Testing
 
 /// A real WebSocket client and server, with the built gateway between them.
 @Suite("WebSocket")
-struct WebSocketTests {
+struct WebSocketTests {}
+
+extension WebSocketTests {
     static let isInstalled =
         PythonInterpreter.debian.has("websockets")
 

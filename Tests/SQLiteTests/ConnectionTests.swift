@@ -14,7 +14,9 @@ final class ConnectionTests {
     }
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
+}
 
+extension ConnectionTests {
     private func database(_ name: String = "a.db") throws -> Connection {
         let path = "\(directory)/\(name)"
         try DatabaseFile.create(path: path) { connection throws(SQLiteError) in

@@ -13,7 +13,9 @@ final class FrozenLogTests {
     init() throws { directory = try ScratchDirectory() }
 
     deinit { for each in files { close(each) } }
+}
 
+extension FrozenLogTests {
     private func makeDatabase(_ path: String) throws {
         try DatabaseFile.create(path: path) { connection throws(SQLiteError) in
             try connection.execute("CREATE TABLE t (word TEXT) STRICT")

@@ -16,7 +16,9 @@ final class LostIndexTests {
             try connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT) STRICT")
         }
     }
+}
 
+extension LostIndexTests {
     private func connect() throws -> Connection {
         let connection = try Connection(path: path)
         #expect(try connection.enableWriteAheadLog())

@@ -35,7 +35,9 @@ final class WithoutWaitingTests {
         for each in files { close(each) }
         for each in directories { try? FileManager.default.removeItem(atPath: each) }
     }
+}
 
+extension WithoutWaitingTests {
     /// Opens the file by itself for as long as the test runs: to close it would take away the locks
     /// of all connections to it (fcntl(2)).
     private func openFile(_ suffix: String = "") -> Int32 {

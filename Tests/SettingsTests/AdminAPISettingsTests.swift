@@ -4,7 +4,9 @@ import Settings
 import Testing
 
 @Suite("Settings of the admin API")
-struct AdminAPISettingsTests {
+struct AdminAPISettingsTests {}
+
+extension AdminAPISettingsTests {
     private static let token = String(repeating: "0a", count: 16)
 
     private func configuration(_ tokens: String) -> Configuration {

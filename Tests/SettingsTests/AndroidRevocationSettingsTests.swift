@@ -14,7 +14,9 @@ struct AndroidRevocationSettingsTests {
         configuration.files["/root.pem"] = try Configuration.rootPEM()
         self.configuration = configuration
     }
+}
 
+extension AndroidRevocationSettingsTests {
     private static func text(_ revocation: String) -> String {
         "trust: { android: { revocation: \(revocation) } }"
     }

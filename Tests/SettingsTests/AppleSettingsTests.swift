@@ -7,7 +7,9 @@ import Settings
 import Testing
 
 @Suite("Apple's services in the settings")
-struct AppleSettingsTests {
+struct AppleSettingsTests {}
+
+extension AppleSettingsTests {
     private func configuration() throws -> Configuration {
         let (certificate, key) = try TLSSettingsTests.pair()
         let other = String(decoding: try P256PrivateKey.generate().pem(), as: UTF8.self)

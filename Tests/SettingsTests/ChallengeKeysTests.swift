@@ -3,7 +3,9 @@ import Settings
 import Testing
 
 @Suite("ChallengeKeys")
-struct ChallengeKeysTests {
+struct ChallengeKeysTests {}
+
+extension ChallengeKeysTests {
     private static func key(_ byte: UInt8) -> [UInt8] { [UInt8](repeating: byte, count: 32) }
 
     private func parse(_ text: String) -> Result<[[UInt8]], ConfigurationProblems> {

@@ -2,7 +2,9 @@ import Testing
 
 /// What `check` says of slips that are easy to make, and what to write instead.
 @Suite("A configuration's problem")
-struct ConfigurationHintTests {
+struct ConfigurationHintTests {}
+
+extension ConfigurationHintTests {
     private func problems(_ text: String) -> [String] { Configuration.golden.problems(text) }
 
     @Test("that is a missing space after a colon says so")

@@ -17,7 +17,9 @@ struct GoldenCase: CustomTestStringConvertible {
 }
 
 @Suite("ConfigurationProblem")
-struct ConfigurationProblemTests {
+struct ConfigurationProblemTests {}
+
+extension ConfigurationProblemTests {
     @Test("says everything that is wrong, and where", arguments: GoldenCase.values)
     func values(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
@@ -179,7 +181,9 @@ struct ConfigurationProblemTests {
 }
 
 @Suite("Warnings")
-struct WarningTests {
+struct WarningTests {}
+
+extension WarningTests {
     @Test("shout about extra roots")
     func extraRoots() throws {
         var configuration = Configuration()

@@ -3,7 +3,9 @@ import Settings
 import Testing
 
 @Suite("otlp")
-struct OTLPSettingsTests {
+struct OTLPSettingsTests {}
+
+extension OTLPSettingsTests {
     private func settings(
         _ text: String, _ configuration: Configuration = Configuration()
     ) throws -> OTLPSettings {

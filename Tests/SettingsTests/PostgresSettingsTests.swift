@@ -2,7 +2,9 @@ import Settings
 import Testing
 
 @Suite("A registry in PostgreSQL, as configured")
-struct PostgresSettingsTests {
+struct PostgresSettingsTests {}
+
+extension PostgresSettingsTests {
     private static let secrets = "secrets: { challenge_key_file: keys }\n"
 
     private func registry(_ text: String, _ more: String = "") throws -> PostgresSettings {

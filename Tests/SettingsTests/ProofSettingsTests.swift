@@ -29,7 +29,9 @@ struct ProofSettingsTests {
         configuration.files["/many"] = String(repeating: "AAAA\n", count: 5)
         self.configuration = configuration
     }
+}
 
+extension ProofSettingsTests {
     private func proof(_ text: String) throws -> ProofSettings {
         try #require(try configuration.settings("proofs: { p: { \(text) } }").proofs.first)
     }

@@ -4,7 +4,9 @@ import Settings
 import Testing
 
 @Suite("Settings of quotas")
-struct QuotaSettingsTests {
+struct QuotaSettingsTests {}
+
+extension QuotaSettingsTests {
     @Test("reads quotas, and prints them so that they read back the same")
     func values() throws {
         let settings = try Configuration().settings(

@@ -3,7 +3,9 @@ import TLS
 import Testing
 
 @Suite("A Redis in the settings")
-struct RedisSettingsTests {
+struct RedisSettingsTests {}
+
+extension RedisSettingsTests {
     private func configuration() throws -> Configuration {
         let (certificate, key) = try TLSSettingsTests.pair()
         return Configuration(files: [

@@ -7,7 +7,9 @@ import Settings
 import Testing
 
 @Suite("SettingsLoader")
-struct SettingsLoaderTests {
+struct SettingsLoaderTests {}
+
+extension SettingsLoaderTests {
     @Test("takes file names from the configuration's own directory on, wherever it is started")
     func places() throws {
         func settings(_ file: String, in workingDirectory: String) throws -> Settings {

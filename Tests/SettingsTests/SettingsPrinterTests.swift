@@ -4,7 +4,9 @@ import Settings
 import Testing
 
 @Suite("SettingsPrinter")
-struct SettingsPrinterTests {
+struct SettingsPrinterTests {}
+
+extension SettingsPrinterTests {
     private func reload(_ settings: Settings, _ configuration: Configuration) throws -> Settings {
         let text = SettingsPrinter.text(of: settings)
         switch configuration.loader.load(text: text, fileName: "printed") {

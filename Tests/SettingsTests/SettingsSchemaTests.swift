@@ -11,7 +11,9 @@ struct SettingsSchemaTests {
         return parsed ?? .null
     }()
     private let validator = SchemaValidator(Self.schema)
+}
 
+extension SettingsSchemaTests {
     private func faults(_ text: String) throws -> [String] {
         validator.faults(try YAMLDocument.parse(Array(text.utf8).span))
     }

@@ -3,7 +3,9 @@ import Settings
 import Testing
 
 @Suite("The shipped configurations")
-struct ShippedConfigurationTests {
+struct ShippedConfigurationTests {}
+
+extension ShippedConfigurationTests {
     @Test("load without an error or a warning", arguments: Configuration.shipped)
     func load(path: String) throws {
         let text = try Configuration.file(path)

@@ -2,7 +2,9 @@ import Settings
 import Testing
 
 @Suite("Excerpts below errors")
-struct SourceExcerptTests {
+struct SourceExcerptTests {}
+
+extension SourceExcerptTests {
     /// What is shown below each error of `text`.
     private func excerpts(_ text: String) -> [String?] {
         switch Configuration().load(text) {

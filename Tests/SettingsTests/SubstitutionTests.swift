@@ -3,7 +3,9 @@ import Settings
 import Testing
 
 @Suite("Substitution")
-struct SubstitutionTests {
+struct SubstitutionTests {}
+
+extension SubstitutionTests {
     private static let configuration = Configuration(
         environment: ["A": "1", "EMPTY": "", "REF": "${A}", "_x9": "y", "SP": "a: b, c"],
         files: [

@@ -5,7 +5,9 @@ import TLS
 import Testing
 
 @Suite("Settings of TLS")
-struct TLSSettingsTests {
+struct TLSSettingsTests {}
+
+extension TLSSettingsTests {
     /// A certificate and its key in PEM, valid for these seconds since 1970.
     static func pair(
         _ name: String = "a.example", until notAfter: Int64 = 4_000_000_000

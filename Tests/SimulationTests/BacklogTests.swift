@@ -100,7 +100,9 @@ private final class BusyGateway {
 @Suite("Requests that wait to be read", .timeLimit(.minutes(30)))
 struct BacklogTests {
     private let late = Duration.milliseconds(501)
+}
 
+extension BacklogTests {
     @Test("are refused once the worker has been behind for the bound, with nothing spent on them")
     func refused() throws {
         let busy = try BusyGateway()

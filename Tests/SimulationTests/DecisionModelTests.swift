@@ -11,7 +11,9 @@ private let firstSeed = environment["DECISION_SEED"].flatMap(UInt64.init) ?? 1
 private let shareCount = 4
 
 @Suite("Decisions and their model", .timeLimit(.minutes(60)))
-struct DecisionModelTests {
+struct DecisionModelTests {}
+
+extension DecisionModelTests {
     enum Counters: String, CaseIterable {
         case embedded
         case redis

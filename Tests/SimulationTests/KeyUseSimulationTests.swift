@@ -6,7 +6,9 @@ import Testing
 /// One device that signs for many is found, and people on the move are not, at the limits that the
 /// reference recommends.
 @Suite("Brokers and roamers, simulated", .timeLimit(.minutes(30)))
-struct KeyUseSimulationTests {
+struct KeyUseSimulationTests {}
+
+extension KeyUseSimulationTests {
     private static let clientCount = 500
     private static let signals = [
         "users_per_key", "addresses_per_key", "networks_per_key", "counter_gaps",

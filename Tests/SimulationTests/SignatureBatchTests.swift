@@ -102,7 +102,9 @@ private final class Crowd {
 }
 
 @Suite("Signatures of one turn", .timeLimit(.minutes(30)))
-struct SignatureBatchTests {
+struct SignatureBatchTests {}
+
+extension SignatureBatchTests {
     private func batching(
         _ library: MultiBufferLibrary? = nil, auditPercent: Int = 0
     ) throws -> SignatureBatching {

@@ -13,7 +13,9 @@ private let seeds: [UInt64] = {
 private let shareCount = 4
 
 @Suite("Two gateways and a store that fails, from a seed", .timeLimit(.minutes(60)))
-struct SimulationTests {
+struct SimulationTests {}
+
+extension SimulationTests {
     private static let stepCount = 150
 
     @Test(

@@ -7,7 +7,9 @@ import KeyStore
 import Testing
 
 @Suite("A look-up that a change overtakes", .timeLimit(.minutes(30)))
-struct StaleLookupTests {
+struct StaleLookupTests {}
+
+extension StaleLookupTests {
     @Test("does not leave a revoked key in the cache")
     func revokedMeanwhile() throws {
         let scratch = try ScratchDirectory()

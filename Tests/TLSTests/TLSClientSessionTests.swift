@@ -16,7 +16,9 @@ struct TLSClientSessionTests {
             minted.server([minted.ecdsa]), ticketKeys: TLSTicketKeys(lifetime: .seconds(86_400)))
         client = try TLSClientContext(minted.client())
     }
+}
 
+extension TLSClientSessionTests {
     private func sessions(_ context: TLSClientContext? = nil) -> TLSClientSessions {
         TLSClientSessions(context ?? client, serverName: "a.example", isAddress: false)
     }

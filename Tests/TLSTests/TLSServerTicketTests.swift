@@ -14,7 +14,9 @@ struct TLSServerTicketTests {
     private let clock = Clock()
 
     init() throws { minted = try Minted.shared.get() }
+}
 
+extension TLSServerTicketTests {
     private func server(
         isRequired: Bool, revocations: TLSRevocations? = nil
     ) throws -> TLSServerContext {

@@ -11,7 +11,9 @@ struct TLSSessionTests {
     private let minted: Minted
 
     init() throws { minted = try Minted.shared.get() }
+}
 
+extension TLSSessionTests {
     private func pair(
         _ configure: (inout TLSServerConfiguration, inout TLSClientConfiguration) throws -> Void
     ) throws -> TLSPair {

@@ -8,7 +8,9 @@ struct TLSSettingTests {
     private let minted: Minted
 
     init() throws { minted = try Minted.shared.get() }
+}
 
+extension TLSSettingTests {
     @Test("an identity tells its names, its kind and its dates")
     func identity() throws {
         let ecdsa = try minted.identity(minted.ecdsa)

@@ -2,7 +2,9 @@ import Telemetry
 import Testing
 
 @Suite("Blocks of numbers")
-struct CountBlockTests {
+struct CountBlockTests {}
+
+extension CountBlockTests {
     @Test("count up from zero, each by itself")
     func counters() {
         let block = CountBlock(count: 3)

@@ -2,7 +2,9 @@ import Telemetry
 import Testing
 
 @Suite("DistinctSketch")
-struct DistinctSketchTests {
+struct DistinctSketchTests {}
+
+extension DistinctSketchTests {
     /// SplitMix64.
     private func hash(_ number: UInt64) -> UInt64 {
         var mixed = number &* 0x9E37_79B9_7F4A_7C15

@@ -2,7 +2,9 @@ import Telemetry
 import Testing
 
 @Suite("Reports of failures in apps")
-struct FailureReportTests {
+struct FailureReportTests {}
+
+extension FailureReportTests {
     private func parse(_ text: String) -> FailureReport? {
         try? FailureReport(header: Array(text.utf8).span)
     }

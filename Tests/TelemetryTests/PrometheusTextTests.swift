@@ -3,7 +3,9 @@ import Telemetry
 import Testing
 
 @Suite("A scrape")
-struct PrometheusTextTests {
+struct PrometheusTextTests {}
+
+extension PrometheusTextTests {
     @Test("names each family once and shows its samples")
     func families() {
         var families = MetricFamilies()

@@ -2,7 +2,9 @@ import Testing
 
 /// The rules for Prometheus and the board for Grafana follow the documents and the code.
 @Suite("Alarms")
-struct AlarmTests {
+struct AlarmTests {}
+
+extension AlarmTests {
     private static func text(_ path: String) throws -> String {
         try #require(SourceTree.read(path), "\(path) is missing").text
     }

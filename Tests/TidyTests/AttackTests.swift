@@ -3,7 +3,9 @@ import Testing
 
 /// `docs/proof/attacks.md`, and what `docs/proof/threat-model.md` says is not defended.
 @Suite("Attacks")
-struct AttackTests {
+struct AttackTests {}
+
+extension AttackTests {
     private static let page = "docs/proof/attacks.md"
     private static let model = "docs/proof/threat-model.md"
 

@@ -2,7 +2,9 @@ import Foundation
 import Testing
 
 @Suite("Documents")
-struct DocumentTests {
+struct DocumentTests {}
+
+extension DocumentTests {
     private static let phasePath = "Sources/Gateway/Exchange/Phase.swift"
     private static let requestPath = "docs/request-path.md"
     private static let wordCountMax = 80_000

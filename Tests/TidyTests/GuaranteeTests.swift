@@ -2,7 +2,9 @@ import Foundation
 import Testing
 
 @Suite("Guarantees")
-struct GuaranteeTests {
+struct GuaranteeTests {}
+
+extension GuaranteeTests {
     private static let path = "docs/proof/guarantees.md"
 
     /// The names behind *Shown by*, each with the number of its line.

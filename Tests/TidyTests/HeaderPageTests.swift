@@ -2,7 +2,9 @@ import Testing
 
 /// `docs/headers.md` is what developers of APIs rely on.
 @Suite("The page of headers")
-struct HeaderPageTests {
+struct HeaderPageTests {}
+
+extension HeaderPageTests {
     private static let page = "docs/headers.md"
 
     private func rows() throws -> [String: Substring] {

@@ -2,7 +2,9 @@ import Foundation
 import Testing
 
 @Suite("Layers")
-struct LayerTests {
+struct LayerTests {}
+
+extension LayerTests {
     private static let path = "Package.swift"
     private static let manifest = SourceTree.read(path).map { Manifest($0) }
 

@@ -3,7 +3,9 @@ import Testing
 
 /// The pages in `docs/operations` say what the code does, all of it and nothing else.
 @Suite("What the operator's pages say")
-struct OperationsTests {
+struct OperationsTests {}
+
+extension OperationsTests {
     private static let folder = "docs/operations/"
     private static let reference = folder + "reference.md"
 

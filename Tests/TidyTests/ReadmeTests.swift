@@ -1,7 +1,9 @@
 import Testing
 
 @Suite("What documents say")
-struct ReadmeTests {
+struct ReadmeTests {}
+
+extension ReadmeTests {
     private static func required(_ path: String) throws -> SourceFile {
         try #require(SourceTree.read(path), "\(path) is missing")
     }

@@ -2,7 +2,9 @@ import Testing
 
 /// The pages in `docs/recipes` show the files that are copied and tried, and no others.
 @Suite("What the recipes say")
-struct RecipePageTests {
+struct RecipePageTests {}
+
+extension RecipePageTests {
     private static let folder = "docs/recipes/"
 
     private static var pages: [SourceFile] {

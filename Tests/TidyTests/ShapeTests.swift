@@ -3,7 +3,9 @@ import Testing
 
 /// What shows early that one type becomes the place of everything.
 @Suite("Shapes")
-struct ShapeTests {
+struct ShapeTests {}
+
+extension ShapeTests {
     private static let typeLineCountMax = 800
     private static let storedPropertyCountMax = 30
 
@@ -79,6 +81,49 @@ struct ShapeTests {
             }
             #expect(isThere, "no \(name).swift below \(path) has `func \(phase)(`")
         }
+    }
+
+    @Test("a suite's tests are in an extension: the compiler reads the suite's type three times")
+    func suites() {
+        let findings = SourceTree.swiftFiles.filter(\.isTest).flatMap(Self.testsInSuiteTypes)
+        #expect(findings.isEmpty, "\(report(findings))")
+        let file = SourceFile(
+            path: "Tests/T/A.swift",
+            text: """
+                @Suite("A") struct A {
+                    @Test func a() {}
+                }
+                @Suite("B", .serialized)
+                struct B {
+                    let c: Int
+                }
+
+                extension B {
+                    @Test func b() {}
+                }
+                @Suite("D") struct D {}
+                struct E {
+                    @Test func e() {}
+                }
+
+                """)
+        #expect(Self.testsInSuiteTypes(file).map(\.lineNumber) == [2])
+    }
+
+    /// The macro `@Suite` parses all of the type that it stands at, once for each of its roles.
+    private static func testsInSuiteTypes(_ file: SourceFile) -> [Finding] {
+        var findings: [Finding] = []
+        var isInSuite = false
+        for (offset, line) in file.code.lines.enumerated() {
+            if line.hasPrefix("@Suite") { isInSuite = true }
+            if line.hasPrefix("}") || !line.hasPrefix(" ") && line.hasSuffix("{}") {
+                isInSuite = false
+            }
+            if isInSuite, line.hasPrefix("    @Test") {
+                findings.append(file.finding(line: offset + 1, "put the test into an extension"))
+            }
+        }
+        return findings
     }
 
     @Test("a part of an exchange changes its own state alone")

@@ -1,7 +1,9 @@
 import Testing
 
 @Suite("Sizes")
-struct SizeTests {
+struct SizeTests {}
+
+extension SizeTests {
     static let functionLineCountMax = 70
     static let fileLineCountMax = 400
     static let testFileLineCountMax = 600

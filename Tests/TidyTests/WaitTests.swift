@@ -3,7 +3,9 @@ import Testing
 /// What threads with a loop may wait for, by the list in `docs/architecture.md`, and how long tests
 /// may take.
 @Suite("Waits")
-struct WaitTests {
+struct WaitTests {}
+
+extension WaitTests {
     @Test("every file of the gateway that calls the file system is listed with its thread")
     func files() throws {
         let page = try #require(SourceTree.read("docs/architecture.md"))

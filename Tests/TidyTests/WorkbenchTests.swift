@@ -2,7 +2,9 @@ import Foundation
 import Testing
 
 @Suite("The workbench of app teams")
-struct WorkbenchTests {
+struct WorkbenchTests {}
+
+extension WorkbenchTests {
     private static let page = "docs/client/behaviour.md"
     private static let source = "Sources/sallyport-lab/Device/RefusalAdvice.swift"
 

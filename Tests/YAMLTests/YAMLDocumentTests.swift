@@ -2,7 +2,9 @@ import Testing
 import YAML
 
 @Suite("YAMLDocument")
-struct YAMLDocumentTests {
+struct YAMLDocumentTests {}
+
+extension YAMLDocumentTests {
     @Test("keeps texts, order and places")
     func tree() throws {
         let node = try YAMLDocument.parse(

@@ -91,7 +91,9 @@ struct CMSWorld: Sendable {
 }
 
 @Suite("Shapes of CMS after RFC 4134 and openssl cms")
-struct CMSShapeTests {
+struct CMSShapeTests {}
+
+extension CMSShapeTests {
     private static let notOne = "malformed CMS: not exactly one signer"
     private static let algorithm = "a CMS algorithm is not acceptable"
     private static let otherType = "malformed CMS: not SignedData"

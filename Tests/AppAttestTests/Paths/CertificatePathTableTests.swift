@@ -43,7 +43,9 @@ struct CertificatePathTableTests {
     ]
 
     init() throws { world = try PathWorld.shared.get() }
+}
 
+extension CertificatePathTableTests {
     @Test(
         "are accepted in attestations and receipts, or refused, each as its row says",
         arguments: PathRow.all)

@@ -6,7 +6,9 @@ import Testing
 
 /// Questions of proxies about requests that a phone has signed.
 @Suite("Check listeners and Android keys")
-struct AndroidCheckTests {
+struct AndroidCheckTests {}
+
+extension AndroidCheckTests {
     private static let target = "/attested/x"
 
     /// The call that asks about a `GET` of ``target`` with these fields.

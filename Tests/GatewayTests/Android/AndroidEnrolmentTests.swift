@@ -10,7 +10,9 @@ import Testing
 @testable import Gateway
 
 @Suite("Enrolment of Android keys")
-struct AndroidEnrolmentTests {
+struct AndroidEnrolmentTests {}
+
+extension AndroidEnrolmentTests {
     @Test("a phone's key is enrolled with what its chain says", arguments: [false, true])
     func enrolment(isStrongBox: Bool) throws {
         let gateway = try PhoneClient.gateway()

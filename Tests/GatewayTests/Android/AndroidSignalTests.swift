@@ -11,7 +11,9 @@ import Testing
 /// Enrolments under one attestation certificate. All simulated phones share two: that of their TEE
 /// and that of their StrongBox.
 @Suite("Keys per attestation certificate")
-struct AndroidSignalTests {
+struct AndroidSignalTests {}
+
+extension AndroidSignalTests {
     private static let name = "keys_per_attestation_certificate"
 
     private static func gateway(_ rule: SignalSettings.Rule) throws -> GatewayUnderTest {

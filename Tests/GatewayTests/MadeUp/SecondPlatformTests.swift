@@ -14,7 +14,9 @@ import Testing
 /// Nothing but Apple's rules is Apple's: a second platform, of which the gateway is told by one
 /// entry and the operator's app, goes the whole way beside it.
 @Suite("A second platform")
-struct SecondPlatformTests {
+struct SecondPlatformTests {}
+
+extension SecondPlatformTests {
     private static let body = Array(#"{"amount":1}"#.utf8)
 
     private func gateway(

@@ -22,7 +22,9 @@ struct SmugglingTests {
                     .init("all", path: "/*"),
                 ]))
     }
+}
 
+extension SmugglingTests {
     @Test("has one reading, or is refused", arguments: SmugglingFamily.all)
     func requests(_ family: SmugglingFamily) throws { try check(family) }
 

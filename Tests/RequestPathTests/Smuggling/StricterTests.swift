@@ -5,7 +5,9 @@ import Testing
 /// `docs/proof/conformance.md` tells operators what is refused though the RFCs allow it. Each of
 /// its rows is held against what the gateway does with real requests.
 @Suite("Stricter than the RFCs", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-struct StricterTests {
+struct StricterTests {}
+
+extension StricterTests {
     private static let page = (try? Repository.text(of: "docs/proof/conformance.md")) ?? ""
 
     /// The rows of the table whose first column has this heading.

@@ -15,7 +15,9 @@ struct UpstreamCaseTests {
         configuration.workers = 1
         gateway = try GatewayProcess(configuration)
     }
+}
 
+extension UpstreamCaseTests {
     @Test("with two readings, or none, are 502")
     func refusedHeads() throws { try check(UpstreamCase.refusedHeads) }
 
