@@ -12,6 +12,9 @@
 # machine that was busy for a moment is no reason to refuse a change. Nothing is run again if more
 # failed, or if a process ended early.
 #
+# BESIDE is a command that runs at the same time, while tests wait. Its output comes before the
+# closing lines, and if it fails, so does the run.
+#
 # One test that never ends would keep all others from being judged. When a process has said nothing
 # for SILENCE_MAX seconds (900; no test waits for half of that) its tests are ended, and those that
 # had begun are named.
@@ -108,21 +111,28 @@ case " $* " in
     start third --ignore-lock --skip '^(RequestPath|Client|KeyStore|Simulation)Tests\.' "$@"
     ;;
 esac
+bash -c "${BESIDE:-true}" > "$logs/beside" 2>&1 &
+beside=$!
 tail -n +1 -f --pid="${runners[0]}" "$logs/first" &
 shown=$!
 status=0
 for runner in "${runners[@]}"; do wait "$runner" || status=$?; done
 wait "$shown"
 for name in "${names[@]:1}"; do cat "$logs/$name"; done
+beside_status=0
+wait "$beside" || beside_status=$?
+cat "$logs/beside"
 
-if [ "$status" -ne 0 ]; then
+if [ "$status" -ne 0 ] || [ "$beside_status" -ne 0 ]; then
     echo
     echo "What failed:"
     for name in "${names[@]}"; do failures "$logs/$name"; done
+    if [ "$beside_status" -ne 0 ]; then tail -n 20 "$logs/beside"; fi
 fi
 for name in "${names[@]}"; do
     if [ "$status" -ne 0 ] || [ ${#names[@]} -gt 1 ]; then closing_line "$logs/$name"; fi
 done
+if [ "$beside_status" -ne 0 ]; then exit "$beside_status"; fi
 if [ "$status" -eq 0 ] || [ ${#names[@]} -eq 1 ]; then exit "$status"; fi
 
 again=()

@@ -14,7 +14,8 @@ extension TestRunTests {
     /// Runs it with a `swift` of which one process of three has failed in these functions. `again`:
     /// what it does when it is asked once more, and what it says of that.
     private func run(
-        failing functions: [String], closes: Bool = true, again: (status: Int, testCount: Int)
+        failing functions: [String], closes: Bool = true, again: (status: Int, testCount: Int),
+        beside: String = "true"
     ) throws -> (outcome: ChildProcess.Outcome, calls: [Substring]) {
         let calls = directory.path(of: "calls")
         let cases = (functions + [""]).map { name in
@@ -50,7 +51,7 @@ extension TestRunTests {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let outcome = try ChildProcess.run(
             Repository.path(of: "scripts/run-tests.sh"), ["--skip-build"],
-            environment: ["PATH": "\(directory.path):\(path)"])
+            environment: ["PATH": "\(directory.path):\(path)", "BESIDE": beside])
         let text = try String(contentsOfFile: calls, encoding: .utf8)
         return (outcome, text.split(separator: "\n"))
     }
@@ -80,6 +81,18 @@ extension TestRunTests {
         let (outcome, calls) = try run(failing: ["one"], again: (status, testCount))
         #expect(outcome.status == .exited(1))
         #expect(calls.count == 4)
+    }
+
+    @Test("says what a command beside it says, and fails with it", arguments: [0, 3])
+    func beside(status: Int32) throws {
+        let (outcome, calls) = try run(
+            failing: [], again: (1, 0), beside: "echo beside; exit \(status)")
+        #expect(outcome.status == .exited(status))
+        #expect(calls.count == 3)
+        let lines = outcome.standardOutput.split(separator: "\n").map(String.init)
+        #expect(lines.contains("beside"))
+        #expect(lines.contains("What failed:") == (status != 0))
+        #expect(lines.suffix(3).allSatisfy { $0.contains("Test run with") })
     }
 
     @Test("fails at once where many tests failed")
