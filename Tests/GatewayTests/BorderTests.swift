@@ -62,6 +62,27 @@ extension BorderTests {
         }
     }
 
+    @Test("an exchange that is gone leaves nothing of its decision", arguments: [true, false])
+    func released(forwards: Bool) throws {
+        let stepped = try SteppedWorker()
+        let peer = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 1))
+        weak var state: Judge.State?
+        do {
+            let exchange = stepped.worker.takeExchange()
+            state = exchange.judge.state
+            exchange.begin(
+                on: AnswerSink(), listener: stepped.worker.services.idleListener, peer: peer,
+                isPeerTrusted: false)
+            exchange.intake.state.match.routeIndex = 0
+            exchange.intake.state.match.upstreamIndex = 0
+            exchange.phase = .leaseUpstream
+            if forwards { exchange.judge.state.judgement.pass() }
+            exchange.advance()
+            if forwards { exchange.downstreamIsLost() }
+        }
+        #expect(state == nil)
+    }
+
     @Test("an exchange that is used again knows nothing of the body before")
     func reset() throws {
         let stepped = try SteppedWorker()

@@ -12,7 +12,9 @@ extension HeadRewriter {
     /// without a verdict.
     func rewriteHeaders() throws(Refusal) -> Step {
         try judge.reachVerdict()
-        switch judge.state.verdict {
+        // Without a name for the state, a build that is not optimized would keep it for ever.
+        let judged = judge.state
+        switch judged.verdict {
         case .some(let verdict):
             guard let question = checkCall.question else { return try writeHead(verdict) }
             return try checkCall.allow(question, verdict)

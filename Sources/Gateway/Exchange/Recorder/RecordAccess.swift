@@ -32,7 +32,9 @@ extension Recorder {
         let duration = now.nanoseconds(since: exchange.arrival.startedAt)
         judge.describe()
         if let tracing = site.tracing { endTrace(tracing, at: now) }
-        switch judge.state.verdict {
+        // Without a name for the state, a build that is not optimized would keep it for ever.
+        let state = judge.state
+        switch state.verdict {
         case .some(let verdict):
             services.meter.count(exchange, verdict, nanoseconds: duration)
             services.log.access(exchange, verdict, nanoseconds: duration)
