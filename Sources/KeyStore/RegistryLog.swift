@@ -27,8 +27,9 @@ public final class RegistryLog: Sendable {
     /// Notes the length. `obstacle`: the reason why the log cannot be emptied, in words for the
     /// operator; nil if that is not known.
     public func note(byteCount: Int, obstacle: String?, at now: MonotonicInstant) {
-        length.store(byteCount, ordering: .relaxed)
+        // First, so that a reader who finds the log full finds the reason, too.
         self.obstacle.withLock { $0 = obstacle }
+        length.store(byteCount, ordering: .releasing)
         if byteCount <= Self.noticedByteCount {
             grownAt.store(0, ordering: .relaxed)
         } else if grownAt.load(ordering: .relaxed) == 0 {
@@ -37,7 +38,7 @@ public final class RegistryLog: Sendable {
     }
 
     /// The length of the log's content. Its file may be longer, because SQLite uses it again.
-    public var byteCount: Int { length.load(ordering: .relaxed) }
+    public var byteCount: Int { length.load(ordering: .acquiring) }
 
     /// True if no counters are written.
     public var isFull: Bool { byteCount >= byteCountMax }
