@@ -25,9 +25,9 @@ skipped+='|MemorySearchTests|AllocationFailureTests'
 # A fleet's weeks are figures that one thread works out in a quarter of an hour; what is installed
 # runs the program for its help, again and again.
 skipped+='|FleetAlarmTests|InstallationTests'
-# These bound the memory of the program.
+# These bound the memory of the program, or of its tables.
 skipped+='|HTTP2FlowTests/(slowReader|hundredSlowReaders)|ProxyTests/(backPressure|streaming)'
-skipped+='|MetricsTests/process|IdleConnectionTests'
+skipped+='|MetricsTests/process|IdleConnectionTests|Embedded(Quota|Counters)Tests/memory'
 
 # Everything takes several times as long.
 export TEST_PATIENCE=${TEST_PATIENCE:-2}
