@@ -11,7 +11,7 @@ struct TestRunTests {
 }
 
 extension TestRunTests {
-    /// Runs it with a `swift` of which one process of three has failed in these functions. `again`:
+    /// Runs it with a `swift` of which one process of four has failed in these functions. `again`:
     /// what it does when it is asked once more, and what it says of that.
     private func run(
         failing functions: [String], closes: Bool = true, again: (status: Int, testCount: Int),
@@ -60,7 +60,7 @@ extension TestRunTests {
     func success() throws {
         let (outcome, calls) = try run(failing: [], again: (1, 0))
         #expect(outcome.status == .exited(0))
-        #expect(calls.count == 3)
+        #expect(calls.count == 4)
     }
 
     @Test("names a test that failed beside the others and passes on its own")
@@ -69,7 +69,7 @@ extension TestRunTests {
         #expect(outcome.status == .exited(0))
         #expect(outcome.standardOutput.contains("a defect to be mended"))
         #expect(outcome.standardOutput.contains("  GatewayTests.SomeTests/one\\(\\)\n"))
-        #expect(calls.count == 4)
+        #expect(calls.count == 5)
         let patterns = ["one", "two"].map { "--filter ^GatewayTests.SomeTests/\($0)\\(\\)" }
         #expect(calls.last?.hasSuffix("--no-parallel " + patterns.joined(separator: " ")) == true)
     }
@@ -80,7 +80,7 @@ extension TestRunTests {
     func failure(status: Int, testCount: Int) throws {
         let (outcome, calls) = try run(failing: ["one"], again: (status, testCount))
         #expect(outcome.status == .exited(1))
-        #expect(calls.count == 4)
+        #expect(calls.count == 5)
     }
 
     @Test("says what a command beside it says, and fails with it", arguments: [0, 3])
@@ -88,24 +88,24 @@ extension TestRunTests {
         let (outcome, calls) = try run(
             failing: [], again: (1, 0), beside: "echo beside; exit \(status)")
         #expect(outcome.status == .exited(status))
-        #expect(calls.count == 3)
+        #expect(calls.count == 4)
         let lines = outcome.standardOutput.split(separator: "\n").map(String.init)
         #expect(lines.contains("beside"))
         #expect(lines.contains("What failed:") == (status != 0))
-        #expect(lines.suffix(3).allSatisfy { $0.contains("Test run with") })
+        #expect(lines.suffix(4).allSatisfy { $0.contains("Test run with") })
     }
 
     @Test("fails at once where many tests failed")
     func many() throws {
         let (outcome, calls) = try run(failing: ["one", "two", "three", "four"], again: (0, 4))
         #expect(outcome.status == .exited(1))
-        #expect(calls.count == 3)
+        #expect(calls.count == 4)
     }
 
     @Test("fails at once where a process ended before its tests", arguments: [[], ["one"]])
     func crash(functions: [String]) throws {
         let (outcome, calls) = try run(failing: functions, closes: false, again: (0, 1))
         #expect(outcome.status == .exited(1))
-        #expect(calls.count == 3)
+        #expect(calls.count == 4)
     }
 }
