@@ -45,7 +45,8 @@ extension ExchangePartTests {
     }
 
     private var hasVerdict: Bool {
-        switch exchange.judge.state.verdict {
+        let state = exchange.judge.state
+        return switch state.verdict {
         case .some: true
         case nil: false
         }

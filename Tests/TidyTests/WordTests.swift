@@ -31,6 +31,9 @@ extension WordTests {
         BannedPattern(
             words: ["Mutex"], pattern: { /\bMutex\b/ },
             replacement: "`Mutex` gives false reports under TSan: use EventLoop's `Locked`"),
+        BannedPattern(
+            words: ["state.verdict"], pattern: { /switch .*\.state\.verdict/ },
+            replacement: "a build without optimization leaks the state: give it a name first"),
     ]
 
     private static let inSources: [BannedPattern] = [
