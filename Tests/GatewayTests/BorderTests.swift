@@ -34,10 +34,23 @@ private final class AnswerSink: ResponseSink {
 struct BorderTests {}
 
 extension BorderTests {
+    /// An exchange that has matched a route and is about to ask for a connection.
+    private func exchange(of stepped: SteppedWorker, answering sink: AnswerSink) throws -> Exchange
+    {
+        let exchange = stepped.worker.takeExchange()
+        exchange.begin(
+            on: sink, listener: stepped.worker.services.idleListener,
+            peer: try #require(SocketAddress.numeric(host: "127.0.0.1", port: 1)),
+            isPeerTrusted: false)
+        exchange.intake.state.match.routeIndex = 0
+        exchange.intake.state.match.upstreamIndex = 0
+        exchange.phase = .leaseUpstream
+        return exchange
+    }
+
     @Test("a request about which no stage decided is refused with 500, and no connection is made")
     func undecided() throws {
         let stepped = try SteppedWorker()
-        let peer = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 1))
         let decide: [(String, forwards: Bool, (inout Judgement) -> Void)] = [
             ("undecided", false, { _ in }),
             ("passed", true, { $0.pass() }),
@@ -46,14 +59,8 @@ extension BorderTests {
             ("verified", true, { $0.conclude() }),
         ]
         for (name, forwards, decide) in decide {
-            let exchange = stepped.worker.takeExchange()
             let sink = AnswerSink()
-            exchange.begin(
-                on: sink, listener: stepped.worker.services.idleListener, peer: peer,
-                isPeerTrusted: false)
-            exchange.intake.state.match.routeIndex = 0
-            exchange.intake.state.match.upstreamIndex = 0
-            exchange.phase = .leaseUpstream
+            let exchange = try exchange(of: stepped, answering: sink)
             decide(&exchange.judge.state.judgement)
             exchange.advance()
             #expect(sink.status == (forwards ? nil : 500), "\(name)")
@@ -65,17 +72,10 @@ extension BorderTests {
     @Test("an exchange that is gone leaves nothing of its decision", arguments: [true, false])
     func released(forwards: Bool) throws {
         let stepped = try SteppedWorker()
-        let peer = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 1))
         weak var state: Judge.State?
         do {
-            let exchange = stepped.worker.takeExchange()
+            let exchange = try exchange(of: stepped, answering: AnswerSink())
             state = exchange.judge.state
-            exchange.begin(
-                on: AnswerSink(), listener: stepped.worker.services.idleListener, peer: peer,
-                isPeerTrusted: false)
-            exchange.intake.state.match.routeIndex = 0
-            exchange.intake.state.match.upstreamIndex = 0
-            exchange.phase = .leaseUpstream
             if forwards { exchange.judge.state.judgement.pass() }
             exchange.advance()
             if forwards { exchange.downstreamIsLost() }

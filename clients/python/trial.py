@@ -53,7 +53,8 @@ class LabDevice(SimulatedDevice):
 
     def generate_key(self):
         self._count += 1
-        return self._lab.run("device", "new", "--state", self._state(), "--app", self._app_id).strip()
+        return self._lab.run(
+            "device", "new", "--state", self._state(), "--app", self._app_id).strip()
 
     def attest_key(self, key_id, client_data_hash):
         return self._mint(

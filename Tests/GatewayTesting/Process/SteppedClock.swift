@@ -40,23 +40,23 @@ public final class StandingClock: Sendable {
 
 /// A number that the library reads whenever it is asked for the time.
 private struct ClockFile: Sendable {
-    private static let library = Result { () throws -> (String, ScratchDirectory) in
+    /// Where the library is, made once.
+    private static let built = Result { () throws -> ScratchDirectory in
         let directory = try ScratchDirectory()
-        let library = directory.path(of: "clock.so")
         let source = Repository.path(of: "Benchmarks/soak/clock.c")
         let outcome = try ChildProcess.run(
-            "cc", ["-shared", "-fPIC", "-O1", "-o", library, source])
+            "cc", ["-shared", "-fPIC", "-O1", "-o", directory.path(of: "clock.so"), source])
         guard outcome.status == .exited(0) else {
             throw ChildProcessError(description: outcome.standardError)
         }
-        return (library, directory)
+        return directory
     }
 
     private let library: String
     private let path: String
 
     init(_ name: String, in directory: ScratchDirectory) throws {
-        library = try Self.library.get().0
+        library = try Self.built.get().path(of: "clock.so")
         path = try directory.write([UInt8](repeating: 0, count: 8), to: "clock-\(name)")
     }
 
