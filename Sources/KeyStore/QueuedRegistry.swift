@@ -62,11 +62,6 @@ extension QueuedRegistry {
         reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void
     ) { queue.post(.receiptBacklog(group, now: now, reply: reply)) }
 
-    public func adoptReceipts(
-        after: KeyID?, countMax: Int,
-        reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void
-    ) { queue.post(.adoptReceipts(after: after, countMax: countMax, reply: reply)) }
-
     public func storeRenewals(
         _ renewals: FencedRenewals,
         reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void

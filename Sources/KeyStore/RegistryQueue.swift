@@ -16,9 +16,6 @@ public enum RegistryOperation: Sendable {
         DueReceiptQuery, reply: @Sendable (Result<[DueReceipt], StoreError>) -> Void)
     case receiptBacklog(
         ReceiptGroup, now: Int64, reply: @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
-    case adoptReceipts(
-        after: KeyID?, countMax: Int,
-        reply: @Sendable (Result<AdoptedReceipts, StoreError>) -> Void)
     case storeRenewals(
         FencedRenewals, reply: @Sendable (Result<Set<KeyID>, StoreError>) -> Void)
     case findUser(
@@ -36,8 +33,8 @@ public enum RegistryOperation: Sendable {
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
-            .forget, .raiseFloors, .writeShared:
+        case .enrol, .retire, .advance, .storeRenewals, .note, .keepBits, .forget, .raiseFloors,
+            .writeShared:
             true
         case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
@@ -72,7 +69,6 @@ public enum RegistryOperation: Sendable {
         case .advance(_, _, let reply): reply(.failure(error))
         case .dueReceipts(_, let reply): reply(.failure(error))
         case .receiptBacklog(_, _, let reply): reply(.failure(error))
-        case .adoptReceipts(_, _, let reply): reply(.failure(error))
         case .storeRenewals(_, let reply): reply(.failure(error))
         case .findUser(_, _, let reply): reply(.failure(error))
         case .note(_, let reply): reply(.failure(error))

@@ -114,19 +114,6 @@ public struct FencedRenewals: Hashable, Sendable {
     }
 }
 
-/// The result of looking for receipts that no gateway renews.
-public struct AdoptedReceipts: Hashable, Sendable {
-    /// The number of them that are due now.
-    public var count: Int
-    /// The last key that was looked at; nil if none is left.
-    public var last: KeyID?
-
-    public init(count: Int, last: KeyID?) {
-        self.count = count
-        self.last = last
-    }
-}
-
 /// The receipts of a registry, for their renewal. An index leads to those that are due, so that the
 /// others need not be read. `reply` runs as those of ``Registry`` do.
 public protocol RenewalStore: AnyObject, Sendable {
@@ -138,13 +125,6 @@ public protocol RenewalStore: AnyObject, Sendable {
     func receiptBacklog(
         _ group: ReceiptGroup, now: Int64,
         reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
-
-    /// Looks at `countMax` keys behind `after`. A receipt without any state came from a gateway of
-    /// an earlier version, which ran beside this one and knew nothing of renewals. It is made due
-    /// now.
-    func adoptReceipts(
-        after: KeyID?, countMax: Int,
-        reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void)
 
     /// Replies after the commit, with the keys that were changed; caches hear of new metrics.
     func storeRenewals(

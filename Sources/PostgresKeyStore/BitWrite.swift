@@ -39,7 +39,7 @@ extension RegistryOperation {
     /// for each other in a circle.
     var isAlone: Bool {
         switch self {
-        case .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors, .retire: true
+        case .storeRenewals, .keepBits, .raiseFloors, .retire: true
         case .enrol(_, _, let claim, _): claim != nil
         default: false
         }

@@ -216,15 +216,14 @@ public final class PostgresAdministration: RegistryAdministration {
                 active.flatMap { keyID -> [PostgresRequest] in
                     let value = RegistryRows.value(keyID)
                     return [
-                        .statement(renewals.adoptOne, value),
                         .statement(renewals.makeDue, value, .integer(now)),
                         .statement(renewals.isKnown, value),
                     ]
                 })
             var outcomes: [KeyID: RenewalOrderOutcome] = [:]
             for (index, keyID) in active.enumerated() {
-                let isKnown = steps[index * 3 + 2].rows?.count == 1
-                let dueAt = steps[index * 3 + 1].rows.flatMap {
+                let isKnown = steps[index * 2 + 1].rows?.count == 1
+                let dueAt = steps[index * 2].rows.flatMap {
                     $0.count == 1 ? $0.integer(0, 0) : nil
                 }
                 outcomes[keyID] =

@@ -149,7 +149,7 @@ final class RegistryPool {
                 return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
+            case .enrol, .retire, .advance, .storeRenewals, .note, .keepBits,
                 .forget, .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
@@ -227,7 +227,7 @@ final class RegistryPool {
         case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
+        case .enrol, .retire, .advance, .storeRenewals, .note, .keepBits,
             .forget, .raiseFloors, .writeShared:
             break
         }

@@ -20,7 +20,6 @@ struct RenewalStatements {
     static let due = "due"
     static let backlog = "backlog"
     static let renew = "renew"
-    static let adopt = "adopt"
 
     var preparations: [PostgresRequest] {
         [
@@ -44,27 +43,6 @@ struct RenewalStatements {
                         LIMIT \(ReceiptBacklog.countMax)) AS counted),
                     (SELECT min(due_at) FROM \(renewals)
                         WHERE app_id = $1 AND environment = $2::bigint AND due_at IS NOT NULL)
-                """),
-            // Locked in the order of their ids, so that no receipt is adopted that is being erased.
-            .prepare(
-                Self.adopt,
-                """
-                WITH page AS (
-                    SELECT key_id FROM \(keys) WHERE key_id > $1::bytea
-                    ORDER BY key_id LIMIT $2::bigint),
-                missing AS (
-                    SELECT key_id, app_id, environment, status, enrolled_at
-                    FROM \(keys) AS known JOIN page USING (key_id)
-                    WHERE receipt IS NOT NULL AND NOT EXISTS (
-                        SELECT FROM \(renewals) AS stated WHERE stated.key_id = known.key_id)
-                    ORDER BY key_id FOR SHARE OF known),
-                adopted AS (
-                    INSERT INTO \(renewals) (key_id, app_id, environment, due_at, failures)
-                    SELECT key_id, app_id, environment,
-                        CASE status WHEN 0 THEN enrolled_at END, 0 FROM missing
-                    ON CONFLICT DO NOTHING RETURNING due_at)
-                SELECT (SELECT count(due_at) FROM adopted),
-                    (SELECT key_id FROM page ORDER BY key_id DESC LIMIT 1)
                 """),
             // The lease is not locked: a holder that has just lost it notices by due_at, which the
             // next holder has changed.
@@ -90,15 +68,6 @@ struct RenewalStatements {
     }
 
     // MARK: statements of the keys command
-
-    /// Adopts a receipt of a gateway of an earlier version, which has no row here yet.
-    var adoptOne: String {
-        """
-        INSERT INTO \(renewals) (key_id, app_id, environment, due_at, failures)
-        SELECT key_id, app_id, environment, enrolled_at, 0 FROM \(keys)
-        WHERE key_id = $1 AND receipt IS NOT NULL ON CONFLICT DO NOTHING
-        """
-    }
 
     var makeDue: String {
         """
@@ -140,20 +109,6 @@ struct RenewalStatements {
                     riskMetric: rows.integer(row, 3).map { UInt32(clamping: $0) }))
         }
         return found
-    }
-
-    /// An id without bytes comes before every key.
-    static func adoption(after: KeyID?, countMax: Int) -> PostgresRequest {
-        .prepared(
-            adopt, .bytes(after?.digest.array ?? []), .integer(Int64(max(1, countMax))))
-    }
-
-    static func adopted(_ rows: PostgresRows) throws(StoreError) -> AdoptedReceipts {
-        guard rows.count == 1, let count = rows.integer(0, 0) else {
-            throw StoreError("registry: no answer")
-        }
-        let last = rows.bytes(0, 1).flatMap { Bytes32($0) }
-        return AdoptedReceipts(count: Int(count), last: last.map(KeyID.init(digest:)))
     }
 
     static func backlog(_ rows: PostgresRows) -> ReceiptBacklog {

@@ -55,7 +55,7 @@ struct WriteBatch {
                 keyWrites.append((index, .advance(keyID, counter: counter)))
             case .note(let sighting, _): keyWrites.append((index, .note(sighting)))
             case .writeShared(let write, _): shared.append((index, write))
-            case .enrol, .retire, .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors:
+            case .enrol, .retire, .storeRenewals, .keepBits, .raiseFloors:
                 preconditionFailure("a write that goes alone among others")
             case .forget(let asked): expiry = asked
             case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:

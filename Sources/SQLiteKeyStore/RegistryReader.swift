@@ -113,8 +113,8 @@ final class RegistryReader {
             case .findUser(let keyID, let since, let reply):
                 let user = try tables.users.find(keyID, countedSince: since)
                 return { reply(.success(user)) }
-            case .enrol, .retire, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits,
-                .forget, .raiseFloors, .writeShared:
+            case .enrol, .retire, .advance, .storeRenewals, .note, .keepBits, .forget,
+                .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

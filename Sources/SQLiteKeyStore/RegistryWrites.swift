@@ -85,9 +85,6 @@ struct RegistryWrites {
         case .advance(let keyID, let counter, let reply):
             let outcome = try advance(keyID, counter)
             return { reply(.success(outcome)) }
-        case .adoptReceipts(let after, let countMax, let reply):
-            let adopted = try tables.renewals.adopt(after: after, countMax: countMax)
-            return { reply(.success(adopted)) }
         case .storeRenewals(let renewals, let reply):
             let changed = try tables.store(renewals)
             let news = renewals.writes.filter { $0.isNews && changed.contains($0.keyID) }

@@ -10,8 +10,6 @@ final class RenewalTable {
     private let insertState: Statement
     private let stopRenewal: Statement
     private let deleteState: Statement
-    private let selectEnds: Statement
-    private let insertMissing: Statement
     private let makeDue: Statement
     private let selectDue: Statement
     private let countDue: Statement
@@ -36,21 +34,6 @@ final class RenewalTable {
         stopRenewal = try connection.prepare(
             "UPDATE renewals SET due_at = NULL WHERE key_id = ?")
         deleteState = try connection.prepare("DELETE FROM renewals WHERE key_id = ?")
-        selectEnds = try connection.prepare(
-            """
-            SELECT min(key_id), max(key_id) FROM (
-                SELECT key_id FROM keys WHERE key_id > ?1 ORDER BY key_id LIMIT ?2)
-            """)
-        // These receipts were never read, so they are due at once, as those of version 1.
-        insertMissing = try connection.prepare(
-            """
-            INSERT INTO renewals (key_id, app, environment, due_at, failures)
-            SELECT key_id, app, environment, CASE status WHEN 0 THEN enrolled_at END, 0
-            FROM keys CROSS JOIN receipts USING (key_id)
-            WHERE key_id BETWEEN ?1 AND ?2
-                AND NOT EXISTS (SELECT 1 FROM renewals WHERE renewals.key_id = keys.key_id)
-            RETURNING due_at
-            """)
         makeDue = try connection.prepare(
             """
             UPDATE renewals SET due_at = max(?2, coalesce(not_before, ?2)), failures = 0
@@ -132,33 +115,8 @@ final class RenewalTable {
 
     func delete(_ keyID: KeyID) throws(SQLiteError) { try run(deleteState, keyID) }
 
-    /// Adopts the receipts of `countMax` keys that come after `after`.
-    func adopt(after: KeyID?, countMax: Int) throws(SQLiteError) -> AdoptedReceipts {
-        defer { selectEnds.reset() }
-        // An id without bytes comes before every key.
-        try selectEnds.bind(1, blob: after?.digest.array ?? [])
-        try selectEnds.bind(2, Int64(max(1, countMax)))
-        guard try selectEnds.step(), let first = selectEnds.bytes32(0),
-            let last = selectEnds.bytes32(1)
-        else { return AdoptedReceipts(count: 0, last: nil) }
-        return AdoptedReceipts(count: try adopt(first, last), last: KeyID(digest: last))
-    }
-
-    /// The number of keys from `first` to `last` whose receipt is due from now on.
-    private func adopt(_ first: Bytes32, _ last: Bytes32) throws(SQLiteError) -> Int {
-        defer { insertMissing.reset() }
-        try insertMissing.bind(1, blob: first)
-        try insertMissing.bind(2, blob: last)
-        var count = 0
-        while try insertMissing.step() {
-            if !insertMissing.isNull(0) { count += 1 }
-        }
-        return count
-    }
-
     /// Makes the receipt of an active key due by `now`, or at its *not before* if that is later.
     func makeDue(_ keyID: KeyID, at now: Int64) throws(SQLiteError) -> RenewalOrderOutcome {
-        _ = try adopt(keyID.digest, keyID.digest)
         defer { makeDue.reset() }
         try makeDue.bind(1, blob: keyID.digest)
         try makeDue.bind(2, now)

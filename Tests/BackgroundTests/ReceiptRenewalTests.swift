@@ -73,7 +73,7 @@ extension ReceiptRenewalTests {
 
     /// The record after the answer to its receipt, which came with its attestation.
     private func renew(
-        _ answer: ReceiptAnswer, expiresIn seconds: Int64 = 1000, isKnown: Bool = true
+        _ answer: ReceiptAnswer, expiresIn seconds: Int64 = 1000
     ) throws -> (KeyRecord, RenewalMeter) {
         let path = directory.path(of: "registry.db")
         let administration = try SQLiteAdministration(path: path, createsIfMissing: true)
@@ -81,10 +81,8 @@ extension ReceiptRenewalTests {
             keyID: device.keyID, publicKey: device.publicKey, appID: Self.appID,
             environment: .production, enrolledAt: now - 60)
         record.receipt = [1]
-        if isKnown {
-            record.receiptState = ReceiptState(
-                kind: .attest, createdAt: now - 60, expiresAt: now + seconds, dueAt: now - 60)
-        }
+        record.receiptState = ReceiptState(
+            kind: .attest, createdAt: now - 60, expiresAt: now + seconds, dueAt: now - 60)
         let load = administration.beginImport()
         try load.add(record)
         _ = try load.finish()
@@ -176,13 +174,6 @@ extension ReceiptRenewalTests {
         #expect((record.receiptState?.dueAt != nil) == isDue)
         #expect(record.receipt == [1])
         #expect(meter.value(outcome) == 1)
-    }
-
-    @Test("a receipt that a gateway of an earlier version kept is found and renewed")
-    func adopted() throws {
-        let (record, meter) = try renew(.receipt(try receipt()), isKnown: false)
-        #expect(record.receiptState?.lastOutcome == .renewed && record.riskMetric == 7)
-        #expect(meter.value(.renewed) == 1)
     }
 
     @Test("one whose time has run out is over when Apple says so, and not by our clock alone")

@@ -50,11 +50,6 @@ extension RenewalPlannerTests {
             throw StoreError("nobody counts")
         }
         planner.counted(.success(ReceiptBacklog(dueCount: 9, firstDueAt: 5)))
-        guard case .adopt(after: nil)? = planner.next(at: now) else {
-            throw StoreError("nobody looks for receipts that nobody renews")
-        }
-        let none = AdoptedReceipts(count: 0, last: nil)
-        #expect(planner.adopted(.success(none), at: now.instant) == 0)
     }
 
     private mutating func read(_ found: [DueReceipt]) throws {
@@ -438,48 +433,6 @@ extension RenewalPlannerTests {
         #expect(answer(.throttled(retryAfter: .seconds(90)), 2) == .seconds(90))
         planner.replace(rules, at: now.instant)
         #expect(planner.pause(at: now.instant) == .backingOff)
-    }
-
-    /// Behind which key the next page is asked for, when all else is answered; nil for none.
-    private mutating func adoption() -> KeyID?? {
-        while let action = planner.next(at: now) {
-            switch action {
-            case .adopt(let after): return .some(after)
-            case .writeLease(let write): answerLease(write)
-            case .countBacklog: planner.counted(.success(ReceiptBacklog()))
-            case .readDue: planner.dueRead(.success([]), at: now.instant)
-            case .send, .store: return nil
-            }
-        }
-        return nil
-    }
-
-    @Test("keys are looked through page by page, and again a day later")
-    mutating func adopted() throws {
-        planner.rules.leaseLifetime = .seconds(600)
-        planner = RenewalPlanner(planner.rules, holder: [1])
-        try takeLease()
-        var dayCount = 0
-        for _ in 0..<6 * 60 * 25 {
-            pass(.seconds(10))
-            guard let after = adoption() else { continue }
-            #expect(after == nil)
-            dayCount += 1
-            // A failure changes nothing.
-            let gone = StoreError("gone")
-            #expect(planner.adopted(.failure(gone), at: now.instant) == 0)
-            pass(.seconds(1))
-            #expect(adoption() == .some(nil))
-            let key = ReceiptScheduleTests.keyID(7)
-            let page = AdoptedReceipts(count: 3, last: key)
-            #expect(planner.adopted(.success(page), at: now.instant) == 3)
-            #expect(adoption() == nil)
-            pass(.seconds(1))
-            #expect(adoption() == .some(key))
-            let end = AdoptedReceipts(count: 0, last: nil)
-            #expect(planner.adopted(.success(end), at: now.instant) == 0)
-        }
-        #expect(dayCount == 1)
     }
 
     @Test("of pages of several apps no more is held than one page")

@@ -174,15 +174,6 @@ final class RenewalSimulation {
             }
         case .send(let due): send(due, process)
         case .store(let renewals): store(renewals, process)
-        case .adopt(let after):
-            let adopted = wait { reply in
-                registry.adoptReceipts(
-                    after: after, countMax: RenewalPlanner.adoptionCountMax, reply: reply)
-            }
-            later(0.02, process) { simulation, process in
-                _ = simulation.processes[process].planner.adopted(
-                    .success(adopted), at: simulation.clock.now)
-            }
         }
     }
 

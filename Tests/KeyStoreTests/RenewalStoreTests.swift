@@ -186,74 +186,6 @@ extension RenewalStoreTests {
         registry.close()
     }
 
-    /// A key as a gateway of version 1 enrols it, which knows nothing of renewals.
-    private func enrolByVersion1(_ record: KeyRecord, _ fixture: RegistryFixture) throws {
-        let key = Hex.encode(record.keyID.digest.array)
-        let point = Hex.encode(record.publicKey.stored)
-        let receipt = record.receipt.map { Hex.encode($0) }
-        try fixture.execute(
-            sqlite: """
-                INSERT OR IGNORE INTO apps (name) VALUES ('\(record.appID)');
-                INSERT INTO keys (key_id, public_key, app, environment, status, counter,
-                        enrolled_at, bundle_version, validation_category)
-                    SELECT x'\(key)', x'\(point)', id, 0, \(record.status.code), 0,
-                        \(record.enrolledAt), NULL, NULL
-                    FROM apps WHERE name = '\(record.appID)';
-                """
-                    + (receipt.map {
-                        "INSERT INTO receipts (key_id, receipt) VALUES (x'\(key)', x'\($0)')"
-                    } ?? ""),
-            postgres: """
-                INSERT INTO sallyport.keys (key_id, public_key, app_id, environment, status,
-                    counter, enrolled_at, bundle_version, validation_category, receipt)
-                VALUES ('\\x\(key)', '\\x\(point)', '\(record.appID)', 0, \(record.status.code), 0,
-                    \(record.enrolledAt), NULL, NULL, \(receipt.map { "'\\x\($0)'" } ?? "NULL"))
-                """)
-    }
-
-    private func adopt(
-        after: KeyID?, _ countMax: Int, _ registry: any Registry
-    ) throws -> AdoptedReceipts {
-        let reply = Reply<Result<AdoptedReceipts, StoreError>>()
-        registry.adoptReceipts(after: after, countMax: countMax) { reply.give($0) }
-        guard let answer = reply.wait() else { throw NoReply() }
-        return try answer.get()
-    }
-
-    @Test(
-        "receipts that an earlier version keeps beside this one are found, page by page",
-        arguments: RegistryKind.installed)
-    func adopted(_ store: RegistryKind) throws {
-        let fixture = try RegistryFixture(store)
-        defer { withExtendedLifetime(fixture) {} }
-        let registry = try fixture.registry()
-        let known = [record(-5), record(nil)]
-        try enrol(known, registry)
-        var stray = (0..<5).map { _ in generator.record(appID: Self.group.appID) }
-        for index in 0..<4 { stray[index].receipt = [7, UInt8(index)] }
-        stray[3].status = .revoked
-        for record in stray { try enrolByVersion1(record, fixture) }
-        #expect(try due(registry).map(\.keyID) == [known[0].keyID])
-        var pages: [AdoptedReceipts] = []
-        repeat {
-            pages.append(try adopt(after: pages.last?.last, 3, registry))
-        } while pages.last?.last != nil && pages.count < 9
-        let order = (known + stray).map(\.keyID).sorted { $0.digest < $1.digest }
-        #expect(pages.map(\.last) == [order[2], order[5], order[6], nil])
-        #expect(pages.reduce(0) { $0 + $1.count } == 3)
-        let found = try due(registry)
-        #expect(Set(found.map(\.keyID)) == Set([known[0].keyID] + stray[..<3].map(\.keyID)))
-        let first = try #require(found.first { $0.keyID == stray[1].keyID })
-        #expect(first.receipt == [7, 1] && first.state == ReceiptState(dueAt: stray[1].enrolledAt))
-        let administration = try fixture.administration()
-        #expect(try administration.find(stray[3].keyID)?.receiptState == ReceiptState(dueAt: nil))
-        #expect(try administration.find(stray[4].keyID)?.receiptState == nil)
-        // What is known is left alone, and nothing is found twice.
-        #expect(try administration.find(known[1].keyID)?.receiptState == known[1].receiptState)
-        #expect(try adopt(after: nil, 100, registry) == AdoptedReceipts(count: 0, last: order[6]))
-        registry.close()
-    }
-
     @Test(
         "an operator makes receipts due, whatever became of them", arguments: RegistryKind.installed
     )
@@ -266,20 +198,17 @@ extension RenewalStoreTests {
         try enrol(records, registry)
         let bare = generator.record(appID: Self.group.appID)
         try enrol([bare], registry)
-        var stray = generator.record(appID: Self.group.appID)
-        stray.receipt = [5]
-        try enrolByVersion1(stray, fixture)
         let administration = try fixture.administration()
         _ = try administration.revoke([records[3].keyID])
         _ = try administration.erase([records[4].keyID])
         let unknown = generator.keyID()
         let notBefore = Self.now + 86_500
         let later = Self.now + 200_000
-        let asked = (records + [bare, stray]).map(\.keyID) + [unknown]
+        let asked = (records + [bare]).map(\.keyID) + [unknown]
         #expect(
             try administration.renewReceipts(of: asked, at: Self.now) == [
                 .due(at: notBefore), .due(at: notBefore), .wasDue, .notActive, .notActive,
-                .noReceipt, .wasDue, .unknownKey,
+                .noReceipt, .unknownKey,
             ])
         #expect(
             try administration.renewReceipts(of: Array(asked[..<3]), at: later)
@@ -288,13 +217,13 @@ extension RenewalStoreTests {
         #expect(first.dueAt == notBefore && first.failureCount == 0)
         // Why it had ended stays to be seen.
         #expect(first.lastOutcome == records[0].receiptState?.lastOutcome)
-        #expect(try due(registry).map(\.keyID) == [records[2].keyID, stray.keyID])
+        #expect(try due(registry).map(\.keyID) == [records[2].keyID])
         #expect(try administration.find(records[3].keyID)?.receiptState?.dueAt == nil)
         // One that is under way meanwhile was due, so its answer still counts.
         let term = try takeLease(registry)
         let writes = try due(registry).map { write($0, metric: 8, isNews: false) }
         _ = try administration.renewReceipts(of: asked, at: later)
-        #expect(try self.store(writes, term: term, registry).count == 2)
+        #expect(try self.store(writes, term: term, registry).count == 1)
         registry.close()
     }
 

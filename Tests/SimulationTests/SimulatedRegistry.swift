@@ -164,13 +164,6 @@ final class SimulatedRegistry: Registry, Sendable {
         ask(reply) { _ in ReceiptBacklog(dueCount: 0, firstDueAt: nil) }
     }
 
-    func adoptReceipts(
-        after: KeyID?, countMax: Int,
-        reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void
-    ) {
-        ask(reply) { _ in AdoptedReceipts(count: 0, last: nil) }
-    }
-
     func storeRenewals(
         _ renewals: FencedRenewals,
         reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void

@@ -28,7 +28,6 @@ package final class ReceiptRenewal {
         case due(Result<[DueReceipt], StoreError>)
         case backlog(Result<ReceiptBacklog, StoreError>)
         case stored(Result<Set<KeyID>, StoreError>)
-        case adopted(Result<AdoptedReceipts, StoreError>)
     }
 
     private let loop: EventLoop
@@ -163,10 +162,6 @@ package final class ReceiptRenewal {
         case .send(let due): send(due)
         case .store(let renewals):
             registry.storeRenewals(renewals) { _ = replies.post(.stored($0)) }
-        case .adopt(let after):
-            registry.adoptReceipts(after: after, countMax: RenewalPlanner.adoptionCountMax) {
-                _ = replies.post(.adopted($0))
-            }
         }
     }
 
@@ -222,13 +217,6 @@ package final class ReceiptRenewal {
         case .backlog(let result): planner.counted(result)
         case .stored(let result):
             meter.countSuperseded(planner.stored(result, at: loop.now).count)
-        case .adopted(let result):
-            let count = planner.adopted(result, at: loop.now)
-            guard count > 0 else { break }
-            log.event(
-                level: "info", "receipts_adopted",
-                "kept by an earlier version and renewed from now on: "
-                    + String(counting: count, "receipt"))
         }
         run()
     }

@@ -26,8 +26,6 @@ package struct RenewalPlanner {
         case countBacklog([ReceiptGroup], now: Int64)
         case send(DueReceipt)
         case store(FencedRenewals)
-        /// Adopt the receipts of a page of keys behind this one.
-        case adopt(after: KeyID?)
     }
 
     /// The name of the lease in the registry.
@@ -42,12 +40,6 @@ package struct RenewalPlanner {
     /// Apple is asked again after this time even if its answer names a longer one.
     private static let retryAfterMax = Duration.seconds(86_400)
     private static let countInterval = Duration.seconds(30)
-    /// The number of keys in a page of the search for receipts that no gateway renews. Ten million
-    /// keys take three hours, and are searched again a day later. Only a gateway of an earlier
-    /// version leaves any such receipt.
-    package static let adoptionCountMax = 1000
-    private static let adoptionInterval = Duration.seconds(1)
-    private static let adoptionRest = Duration.seconds(86_400)
 
     package var rules: Rules
     package private(set) var lease: SharedLease
@@ -68,9 +60,6 @@ package struct RenewalPlanner {
     private var nextRead: MonotonicInstant?
     private var nextStore: MonotonicInstant?
     private var nextCount: MonotonicInstant?
-    private var isAdopting = false
-    private var nextAdoption: MonotonicInstant?
-    private var adoptedUpTo: KeyID?
     /// The number of answers in a row that call for a pause, and the end of the pause.
     private var backOffCount = 0
     private var backOffUntil: MonotonicInstant?
@@ -107,7 +96,7 @@ package struct RenewalPlanner {
         if nextSend == nil { nextSend = now.instant.advanced(byNanoseconds: rules.spacing) }
         if let action = store(term, now) { return action }
         if !isActive { return release(now) }
-        if let action = count(now) ?? adopt(now) ?? read(now) { return action }
+        if let action = count(now) ?? read(now) { return action }
         return send(now)
     }
 
@@ -145,12 +134,6 @@ package struct RenewalPlanner {
                 DueReceiptQuery(
                     group: $0, dueBy: now.seconds, countMax: pageCount + busyCount)
             })
-    }
-
-    private mutating func adopt(_ now: Moment) -> Action? {
-        guard !isAdopting, nextAdoption.map({ $0 <= now.instant }) ?? true else { return nil }
-        isAdopting = true
-        return .adopt(after: adoptedUpTo)
     }
 
     private var pageCount: Int {
@@ -194,7 +177,6 @@ package struct RenewalPlanner {
         }
         consider(nextCount)
         consider(nextStore)
-        if !isAdopting { consider(nextAdoption) }
         if isBackingOff(now.instant) {
             consider(backOffUntil)
         } else {
@@ -257,8 +239,6 @@ package struct RenewalPlanner {
         nextSend = now.advanced(byNanoseconds: rules.spacing)
         nextRead = nil
         nextCount = nil
-        nextAdoption = nil
-        adoptedUpTo = nil
     }
 
     package mutating func dueRead(
@@ -290,18 +270,6 @@ package struct RenewalPlanner {
     package mutating func counted(_ result: Result<ReceiptBacklog, StoreError>) {
         isCounting = false
         if case .success(let backlog) = result { self.backlog = backlog }
-    }
-
-    /// Returns the number of receipts that are renewed from now on.
-    package mutating func adopted(
-        _ result: Result<AdoptedReceipts, StoreError>, at now: MonotonicInstant
-    ) -> Int {
-        isAdopting = false
-        nextAdoption = now + Self.adoptionInterval
-        guard case .success(let adopted) = result else { return 0 }
-        adoptedUpTo = adopted.last
-        if adopted.last == nil { nextAdoption = now + Self.adoptionRest }
-        return adopted.count
     }
 
     /// Returns how long Apple is not to be asked, if that has changed.

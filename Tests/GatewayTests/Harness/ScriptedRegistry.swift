@@ -311,13 +311,6 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         answer(nil, reply) { _ in ReceiptBacklog(dueCount: 0, firstDueAt: nil) }
     }
 
-    func adoptReceipts(
-        after: KeyID?, countMax: Int,
-        reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void
-    ) {
-        answer(nil, reply) { _ in AdoptedReceipts(count: 0, last: nil) }
-    }
-
     func storeRenewals(
         _ renewals: FencedRenewals,
         reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
