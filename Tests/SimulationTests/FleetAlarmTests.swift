@@ -18,21 +18,24 @@ private struct Scrapes {
                 guard case .unsigned(let value) = sample.value else { continue }
                 let labels = (sample.labels + [("instance", "g1")])
                     .map { "\($0.name)=\"\($0.value)\"" }
-                add("\(family.name){\(labels.joined(separator: ","))}", value)
+                add(value, to: "\(family.name){\(labels.joined(separator: ","))}")
             }
         }
         add(
-            #"sallyport_requests_total{route="attest/verify",decision="answered",reason="ok","#
-                + #"instance="g1"}"#, fleet.enrolledCount)
+            fleet.enrolledCount,
+            to: #"sallyport_requests_total{route="attest/verify",decision="answered",reason="ok","#
+                + #"instance="g1"}"#)
         count += 1
-        // What has no sample now is gone.
-        for (name, values) in series where values.count < count { series[name]?.append("_") }
     }
 
-    private mutating func add(_ name: String, _ value: UInt64) {
-        // A series begins with its first sample.
-        let missing = Array(repeating: "_", count: count)
-        series[name, default: missing].append("\(value)")
+    private mutating func add(_ value: UInt64, to name: String) {
+        Self.append(value, after: count, to: &series[name, default: []])
+    }
+
+    /// Also notes the scrapes before it that have no sample.
+    private static func append(_ value: UInt64, after count: Int, to values: inout [String]) {
+        values += repeatElement("_", count: count - values.count)
+        values.append("\(value)")
     }
 
     func test(interval: Int, expectations: String) -> String {
