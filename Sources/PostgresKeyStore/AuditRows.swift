@@ -43,10 +43,8 @@ extension PostgresSchema {
     private static let auditColumns =
         "number, at, way, who, origin, request, action, subject, outcome, detail"
 
-    /// The migration from version 5 to 6.
-    var auditMigration: [String] {
+    var auditTables: [String] {
         [
-            "ALTER TABLE \(table("registry")) ADD COLUMN audit bigint NOT NULL DEFAULT 0",
             """
             CREATE TABLE \(table("audit")) (
                 number bigint PRIMARY KEY,
@@ -59,7 +57,7 @@ extension PostgresSchema {
                 subject text NOT NULL,
                 outcome text NOT NULL,
                 detail text NOT NULL)
-            """,
+            """
         ]
     }
 

@@ -6,7 +6,7 @@ import Postgres
 /// The statements of `key_certificates`. A value names several serial numbers by a space between
 /// them.
 extension PostgresSchema {
-    var certificateMigration: [String] {
+    var certificateTables: [String] {
         [
             """
             CREATE TABLE \(table("key_certificates")) (

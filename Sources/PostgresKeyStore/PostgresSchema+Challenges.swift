@@ -4,16 +4,15 @@ import KeyStore
 extension PostgresSchema {
     static let dropChallenges = "drop_challenges"
 
-    /// Challenges that were spent before count from the migration on. The index led an erasure to
-    /// the challenge of its key; few rows are left to look through.
-    var challengeMigration: [String] {
+    var challengeTables: [String] {
         [
             """
-            ALTER TABLE \(table("challenges"))
-                ADD COLUMN spent_at timestamptz NOT NULL DEFAULT now()
+            CREATE TABLE \(table("challenges")) (
+                challenge bytea PRIMARY KEY CHECK (octet_length(challenge) = 16),
+                key_id bytea,
+                spent_at timestamptz NOT NULL DEFAULT now())
             """,
             "CREATE INDEX challenges_spent_at ON \(table("challenges")) (spent_at)",
-            "DROP INDEX \(table("challenges_key_id"))",
         ]
     }
 

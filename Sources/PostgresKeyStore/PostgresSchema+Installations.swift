@@ -8,7 +8,7 @@ extension PostgresSchema {
     static let placeColumns =
         "installation, generation, began_at, predecessor, successor, retires, retired"
 
-    var installationMigration: [String] {
+    var installationTables: [String] {
         [
             """
             CREATE TABLE \(table("installations")) (

@@ -7,7 +7,7 @@ extension PostgresSchema {
     static let dropSurplus = "drop_surplus"
     static let dropOld = "drop_old"
 
-    var userMigration: [String] {
+    var userTables: [String] {
         [
             """
             CREATE TABLE \(table("key_users")) (

@@ -1,32 +1,29 @@
 import KeyStore
 import Postgres
 
-/// The tables of a registry and their versions, in a schema of their own.
+/// The tables of a registry and their version, in a schema of their own.
 ///
-/// - `registry`: one row: the version of the tables, the number of the last change and, from
-///   version 6, that of the last entry of `audit`.
-/// - `keys`: a row for each key. Erased ones keep their id and counter only.
+/// - `registry`: one row: the version of the tables, and the numbers of the last change and of the
+///   last entry of `audit`.
+/// - `keys`: a row for each key. `device_bits` is null if the bits of the device are not known,
+///   `platform` for Apple's. Erased keys keep their id and counter only. `keys_inactive` leads to
+///   revoked and erased keys, which are few.
 /// - `renewals`: the state of each receipt, and the time at which it is due to be renewed.
-/// - `challenges`: attestation challenges that enrolled a key, until they have ended for long
-///   (``RegistryExpiry``); from version 11 with the time at which they were spent.
+/// - `challenges`: attestation challenges that enrolled a key, with the time at which they were
+///   spent, until they have ended for long (``RegistryExpiry``).
 /// - `changes`: the last status changes, for the caches of gateways; a row without a key id stands
 ///   for more keys than are named. `mark` tells a row from another one of the same number, after a
 ///   failover that lost some.
-/// - `shared_state`: small values that gateways share; from version 3.
-/// - `key_users`: the users that a key was used for, as HMACs; from version 4.
-/// - `audit`: the changes of operators; from version 6.
-/// - `key_certificates`: the serial numbers of the certificates that vouch for a key; from version
-///   9.
-/// - `installations`: the keys of installations that have had several; from version 10.
-///
-/// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
-/// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
-/// has `platform`, null for Apple's, and `security_level`.
+/// - `shared_state`: small values that gateways share.
+/// - `key_users`: the users that a key was used for, as HMACs.
+/// - `audit`: the changes of operators.
+/// - `key_certificates`: the serial numbers of the certificates that vouch for a key.
+/// - `installations`: the keys of installations that have had several.
 struct PostgresSchema {
     /// The schema's name in lower case. It needs no quotes, but gets them.
     let name: String
 
-    static let version: Int64 = 11
+    static let version: Int64 = 1
     /// The first version with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// The number of changes kept for gateways to read. A gateway that falls further behind forgets
@@ -47,54 +44,53 @@ struct PostgresSchema {
     /// The migrations: step n leads from version n to version n + 1. No data is ever dropped.
     private var migrations: [[String]] {
         [
-            [
-                """
-                CREATE TABLE \(table("registry")) (
-                    id boolean PRIMARY KEY DEFAULT true CHECK (id),
-                    version integer NOT NULL,
-                    revision bigint NOT NULL)
-                """,
-                """
-                CREATE TABLE \(table("keys")) (
-                    key_id bytea PRIMARY KEY CHECK (octet_length(key_id) = 32),
-                    public_key bytea CHECK (octet_length(public_key) = 64),
-                    app_id text NOT NULL,
-                    environment smallint NOT NULL,
-                    status smallint NOT NULL,
-                    counter bigint NOT NULL CHECK (counter BETWEEN 0 AND 4294967295),
-                    enrolled_at bigint NOT NULL,
-                    bundle_version text,
-                    validation_category bigint,
-                    receipt bytea) WITH (fillfactor = 90)
-                """,
-                // A receipt is not compressible. Stored apart, it is not copied with each counter.
-                "ALTER TABLE \(table("keys")) ALTER COLUMN receipt SET STORAGE EXTERNAL",
-                """
-                CREATE TABLE \(table("challenges")) (
-                    challenge bytea PRIMARY KEY CHECK (octet_length(challenge) = 16),
-                    key_id bytea)
-                """,
-                "CREATE INDEX challenges_key_id ON \(table("challenges")) (key_id)",
-                """
-                CREATE TABLE \(table("changes")) (
-                    revision bigint PRIMARY KEY,
-                    key_id bytea,
-                    mark uuid NOT NULL DEFAULT gen_random_uuid())
-                """,
-                "INSERT INTO \(table("registry")) (version, revision) VALUES (0, 1)",
-                "INSERT INTO \(table("changes")) (revision) VALUES (1)",
-            ],
-            RenewalStatements(schema: self).migration,
-            sharedMigration,
-            userMigration,
-            ["ALTER TABLE \(table("keys")) ADD COLUMN device_bits smallint"],
-            auditMigration,
-            ["CREATE INDEX keys_inactive ON \(table("keys")) (status, key_id) WHERE status <> 0"],
-            [
-                "ALTER TABLE \(table("keys")) ADD COLUMN platform text",
-                "ALTER TABLE \(table("keys")) ADD COLUMN security_level smallint",
-            ],
-            certificateMigration, installationMigration, challengeMigration,
+            registryTables + keyTables + RenewalStatements(schema: self).tables + challengeTables
+                + sharedTables + userTables + auditTables + certificateTables + installationTables
+        ]
+    }
+
+    private var registryTables: [String] {
+        [
+            """
+            CREATE TABLE \(table("registry")) (
+                id boolean PRIMARY KEY DEFAULT true CHECK (id),
+                version integer NOT NULL,
+                revision bigint NOT NULL,
+                audit bigint NOT NULL DEFAULT 0)
+            """,
+            """
+            CREATE TABLE \(table("changes")) (
+                revision bigint PRIMARY KEY,
+                key_id bytea,
+                mark uuid NOT NULL DEFAULT gen_random_uuid())
+            """,
+            "INSERT INTO \(table("registry")) (version, revision) VALUES (0, 1)",
+            "INSERT INTO \(table("changes")) (revision) VALUES (1)",
+        ]
+    }
+
+    private var keyTables: [String] {
+        [
+            """
+            CREATE TABLE \(table("keys")) (
+                key_id bytea PRIMARY KEY CHECK (octet_length(key_id) = 32),
+                public_key bytea CHECK (octet_length(public_key) = 64),
+                app_id text NOT NULL,
+                environment smallint NOT NULL,
+                status smallint NOT NULL,
+                counter bigint NOT NULL CHECK (counter BETWEEN 0 AND 4294967295),
+                enrolled_at bigint NOT NULL,
+                bundle_version text,
+                validation_category bigint,
+                risk_metric bigint,
+                device_bits smallint,
+                platform text,
+                security_level smallint,
+                receipt bytea) WITH (fillfactor = 90)
+            """,
+            // A receipt is not compressible. Stored apart, it is not copied with each counter.
+            "ALTER TABLE \(table("keys")) ALTER COLUMN receipt SET STORAGE EXTERNAL",
+            "CREATE INDEX keys_inactive ON \(table("keys")) (status, key_id) WHERE status <> 0",
         ]
     }
 

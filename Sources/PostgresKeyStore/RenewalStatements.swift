@@ -117,10 +117,8 @@ struct RenewalStatements {
             dueCount: Int(rows.integer(0, 0) ?? 0), firstDueAt: rows.integer(0, 1))
     }
 
-    /// Receipts that were kept before are due at once, because their content was never read.
-    var migration: [String] {
+    var tables: [String] {
         [
-            "ALTER TABLE \(keys) ADD COLUMN risk_metric bigint",
             """
             CREATE TABLE \(renewals) (
                 key_id bytea PRIMARY KEY CHECK (octet_length(key_id) = 32),
@@ -138,12 +136,6 @@ struct RenewalStatements {
             """
             CREATE INDEX renewals_due ON \(renewals) (app_id, environment, due_at)
                 WHERE due_at IS NOT NULL
-            """,
-            """
-            INSERT INTO \(renewals) (key_id, app_id, environment, due_at, failures)
-                SELECT key_id, app_id, environment,
-                    CASE status WHEN 0 THEN enrolled_at END, 0
-                FROM \(keys) WHERE receipt IS NOT NULL
             """,
         ]
     }

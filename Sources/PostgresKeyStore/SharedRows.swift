@@ -48,8 +48,7 @@ extension RegistryRows {
 }
 
 extension PostgresSchema {
-    /// The migration from version 2 to 3.
-    var sharedMigration: [String] {
+    var sharedTables: [String] {
         [
             """
             CREATE TABLE \(table("shared_state")) (

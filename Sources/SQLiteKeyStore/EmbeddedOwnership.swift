@@ -107,20 +107,19 @@ public struct EmbeddedOwnership: ~Copyable {
     /// before any request is served.
     public func takeState() throws(StoreError) -> KeptState {
         var isLocked = false
-        let rows = try withTables(busyMillisecondsMax: 1000) { tables throws(SQLiteError) in
+        let row = try withTables(busyMillisecondsMax: 1000) { tables throws(SQLiteError) in
             // No other process writes it, because this one has ``lock``.
-            let rows = try tables.embeddedState()
-            guard !rows.isEmpty else { return rows }
+            guard let row = try tables.embeddedState() else { return [UInt8]?.none }
             do throws(SQLiteError) {
                 try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
                     try tables.deleteEmbeddedState()
                 }
-                return rows
+                return row
             } catch {
                 // Another incarnation is safe, and the remaining row has no owner from now on.
                 guard error.isBusy else { throw error }
                 isLocked = true
-                return []
+                return nil
             }
         }
         let identity = File.identity(ownerPath)
@@ -131,17 +130,17 @@ public struct EmbeddedOwnership: ~Copyable {
         } catch {
             throw StoreError("registry: \(error)")
         }
-        let state = state(rows, owner: owner, identity: identity)
+        let state = state(row, owner: owner, identity: identity)
         // Also the file that an interrupted stop has left.
         stateFile.remove()
         return isLocked ? .lost("another process holds the registry's write lock") : state
     }
 
-    private func state(_ rows: [[UInt8]], owner: [UInt8], identity: [UInt64]?) -> KeptState {
-        guard let row = rows.first else { return Self.gap(owner, isFirst: identity == nil) }
+    private func state(_ row: [UInt8]?, owner: [UInt8], identity: [UInt64]?) -> KeptState {
+        guard let row else { return Self.gap(owner, isFirst: identity == nil) }
         let isOther = "they are damaged, or of another version of the program"
         var reader = ByteReader(row.span)
-        guard rows.count == 1, let token = reader.readSpan(byteCount: Self.tokenByteCount)?.array,
+        guard let token = reader.readSpan(byteCount: Self.tokenByteCount)?.array,
             reader.readInteger(byteCount: 8) == Self.form,
             let incarnation = reader.readInteger(byteCount: 8),
             let base = reader.readInteger(byteCount: 8),
@@ -280,12 +279,10 @@ public struct EmbeddedOwnership: ~Copyable {
 }
 
 extension RegistryTables {
-    /// The row of the last clean stop, in an array of one; an earlier form had several.
-    func embeddedState() throws(SQLiteError) -> [[UInt8]] {
-        let select = try connection.prepare("SELECT bytes FROM embedded_state ORDER BY part")
-        var rows: [[UInt8]] = []
-        while try select.step() { rows.append(select.blob(0) ?? []) }
-        return rows
+    /// The row of the last clean stop.
+    func embeddedState() throws(SQLiteError) -> [UInt8]? {
+        let select = try connection.prepare("SELECT bytes FROM embedded_state")
+        return try select.step() ? select.blob(0) ?? [] : nil
     }
 
     func deleteEmbeddedState() throws(SQLiteError) {

@@ -1,29 +1,26 @@
 package import SQLite
 
-/// The tables of a registry file and their versions.
+/// The tables of a registry file and their version.
 ///
 /// - `keys`: one small row a key, the primary key being the key id. `public_key` holds the two
-///   coordinates (64 bytes). Erased keys keep their id and counter only.
+///   coordinates (64 bytes). `device_bits` is null if the bits of the device are not known,
+///   `platform` for Apple's. Erased keys keep their id and counter only. `keys_inactive` leads to
+///   revoked and erased keys, which are few.
 /// - `apps`: the app ids that keys belong to, so that a row holds a number.
-/// - `challenges`: attestation challenges that enrolled a key, until they have ended for long
-///   (``RegistryExpiry``); from version 11 with the second in which they were spent. Up to version
-///   6 with the key, which was never read, and which an erasure had to look for in the whole table.
+/// - `challenges`: attestation challenges that enrolled a key, with the second in which they were
+///   spent, until they have ended for long (``RegistryExpiry``).
 /// - `receipts`: apart, being larger than everything else about a key.
 /// - `renewals`: the state of each receipt, and the time at which it is due to be renewed;
 ///   `renewals_due` leads to the next ones of an app.
 /// - `changes`: the last status changes, for the caches of other processes; a row without a key id
 ///   stands for more keys than are named.
-/// - `embedded_state`: the embedded counters of a clean stop.
-/// - `shared_state`: small values that gateways share; from version 3.
-/// - `key_users`: the users that a key was used for, as HMACs; from version 4.
-/// - `audit`: the changes of operators; from version 6.
+/// - `embedded_state`: one row, the embedded counters of a clean stop.
+/// - `shared_state`: small values that gateways share.
+/// - `key_users`: the users that a key was used for, as HMACs.
+/// - `audit`: the changes of operators.
 /// - `key_certificates`: the serial numbers of the certificates that vouch for a key, so that keys
-///   can be found by a withdrawn one; from version 9.
-/// - `installations`: the keys of installations that have had several; from version 10.
-///
-/// From version 5 `keys` has `device_bits`: null if the bits of the device are not known. From
-/// version 7 `keys_inactive` leads to revoked and erased keys, which are few. From version 8 `keys`
-/// has `platform`, null for Apple's, and `security_level`.
+///   can be found by a withdrawn one.
+/// - `installations`: the keys of installations that have had several.
 package enum RegistrySchema {
     /// The number "SlyP", which tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -44,24 +41,20 @@ package enum RegistrySchema {
             counter INTEGER NOT NULL,
             enrolled_at INTEGER NOT NULL,
             bundle_version TEXT,
-            validation_category INTEGER
+            validation_category INTEGER,
+            risk_metric INTEGER,
+            device_bits INTEGER,
+            platform TEXT,
+            security_level INTEGER
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX keys_inactive ON keys (status) WHERE status <> 0;
         CREATE TABLE challenges (
-            challenge BLOB PRIMARY KEY NOT NULL, key_id BLOB
+            challenge BLOB PRIMARY KEY NOT NULL, spent_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX challenges_spent_at ON challenges (spent_at);
         CREATE TABLE receipts (
             key_id BLOB NOT NULL UNIQUE, receipt BLOB NOT NULL
         ) STRICT;
-        CREATE TABLE changes (
-            revision INTEGER PRIMARY KEY, key_id BLOB
-        ) STRICT;
-        CREATE TABLE embedded_state (
-            part INTEGER PRIMARY KEY, bytes BLOB NOT NULL
-        ) STRICT;
-        """,
-        // Receipts that were kept before are due at once, because they were never read.
-        """
-        ALTER TABLE keys ADD COLUMN risk_metric INTEGER;
         CREATE TABLE renewals (
             key_id BLOB PRIMARY KEY NOT NULL CHECK (length(key_id) = 32),
             app INTEGER NOT NULL,
@@ -77,11 +70,12 @@ package enum RegistrySchema {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX renewals_due ON renewals (app, environment, due_at)
             WHERE due_at IS NOT NULL;
-        INSERT INTO renewals (key_id, app, environment, due_at, failures)
-            SELECT key_id, app, environment, CASE status WHEN 0 THEN enrolled_at END, 0
-            FROM keys JOIN receipts USING (key_id);
-        """,
-        """
+        CREATE TABLE changes (
+            revision INTEGER PRIMARY KEY, key_id BLOB
+        ) STRICT;
+        CREATE TABLE embedded_state (
+            id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL
+        ) STRICT;
         CREATE TABLE shared_state (
             name TEXT PRIMARY KEY NOT NULL,
             value BLOB NOT NULL,
@@ -89,8 +83,6 @@ package enum RegistrySchema {
             term INTEGER NOT NULL,
             expires_at INTEGER
         ) STRICT, WITHOUT ROWID;
-        """,
-        """
         CREATE TABLE key_users (
             key_id BLOB NOT NULL,
             user BLOB NOT NULL CHECK (length(user) = 16),
@@ -100,9 +92,6 @@ package enum RegistrySchema {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX key_users_user ON key_users (user, key_id);
         CREATE INDEX key_users_last_seen ON key_users (last_seen);
-        """,
-        "ALTER TABLE keys ADD COLUMN device_bits INTEGER;",
-        """
         CREATE TABLE audit (
             number INTEGER PRIMARY KEY,
             at INTEGER NOT NULL,
@@ -115,24 +104,12 @@ package enum RegistrySchema {
             outcome TEXT NOT NULL,
             detail TEXT NOT NULL
         ) STRICT;
-        """,
-        """
-        UPDATE challenges SET key_id = NULL WHERE key_id IS NOT NULL;
-        CREATE INDEX keys_inactive ON keys (status) WHERE status <> 0;
-        """,
-        """
-        ALTER TABLE keys ADD COLUMN platform TEXT;
-        ALTER TABLE keys ADD COLUMN security_level INTEGER;
-        """,
-        """
         CREATE TABLE key_certificates (
             serial TEXT NOT NULL,
             key_id BLOB NOT NULL,
             PRIMARY KEY (serial, key_id)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX key_certificates_key_id ON key_certificates (key_id);
-        """,
-        """
         CREATE TABLE installations (
             key_id BLOB PRIMARY KEY NOT NULL,
             installation BLOB NOT NULL CHECK (length(installation) = 16),
@@ -144,12 +121,7 @@ package enum RegistrySchema {
             retired INTEGER NOT NULL,
             UNIQUE (installation, generation)
         ) STRICT, WITHOUT ROWID;
-        """,
         """
-        ALTER TABLE challenges ADD COLUMN spent_at INTEGER NOT NULL DEFAULT 0;
-        UPDATE challenges SET spent_at = unixepoch();
-        CREATE INDEX challenges_spent_at ON challenges (spent_at);
-        """,
     ]
 
     /// Brings the tables of a file of version `found` up to date, and returns their version. It is

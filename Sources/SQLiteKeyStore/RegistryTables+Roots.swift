@@ -10,7 +10,7 @@ extension RegistryTables {
             "SELECT 1 FROM renewals WHERE key_id = x''",
             "SELECT 1 FROM renewals WHERE app = 0 AND environment = 0 AND due_at = 0",
             "SELECT 1 FROM changes WHERE revision = 0",
-            "SELECT 1 FROM embedded_state WHERE part = -1",
+            "SELECT 1 FROM embedded_state WHERE id = -1",
             "SELECT 1 FROM shared_state WHERE name = ''",
             "SELECT 1 FROM key_users WHERE key_id = x'' OR user = x'' OR last_seen < 0",
             "SELECT 1 FROM key_certificates WHERE serial = '' OR key_id = x''",

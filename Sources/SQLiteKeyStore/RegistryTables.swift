@@ -91,7 +91,7 @@ final class RegistryTables {
             INSERT OR REPLACE INTO shared_state (name, value, version, term, expires_at)
             VALUES (?, ?, ?, ?, ?)
             """)
-        _ = try connection.prepare("SELECT part, bytes FROM embedded_state")
+        _ = try connection.prepare("SELECT bytes FROM embedded_state")
     }
 
     /// Undoes the open transaction, and forgets what was remembered of it.

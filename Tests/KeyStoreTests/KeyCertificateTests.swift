@@ -108,48 +108,4 @@ extension KeyCertificateTests {
             #expect(found == [key.keyID])
         }
     }
-
-    @Test("an SQLite registry of version 8 gets the table, and its gateways go on")
-    func migrateSQLite() throws {
-        let directory = try TemporaryDirectory()
-        let before = generator.record()
-        let registry = try SQLiteRegistry(path: directory.registryPath)
-        #expect(try registry.enrol(before, challenge: generator.bytes16()) == .enrolled)
-        registry.close()
-        let connection = try Connection(path: directory.registryPath)
-        try connection.execute("\(EarlierSchema.sqliteAfter8); PRAGMA user_version = 8")
-        let migrated = try SQLiteRegistry(path: directory.registryPath)
-        defer { migrated.close() }
-        let after = record("aa")
-        #expect(try migrated.enrol(after, challenge: generator.bytes16()) == .enrolled)
-        #expect(try connection.integer("PRAGMA user_version") == EarlierSchema.currentVersion)
-        // A gateway of the version before writes rows without certificates.
-        try connection.execute("UPDATE keys SET counter = counter + 1")
-        let administration = try SQLiteAdministration(path: directory.registryPath)
-        #expect(try administration.find(before.keyID)?.certificates == [])
-        #expect(try administration.find(after.keyID)?.certificates == ["aa"])
-    }
-
-    @Test(
-        "a PostgreSQL registry of version 8 gets the table, and its gateways go on",
-        .enabled(if: PostgresServer.isInstalled))
-    func migratePostgres() throws {
-        let fixture = try PostgresFixture()
-        let before = generator.record()
-        let registry = try fixture.registry()
-        #expect(try registry.enrol(before, challenge: generator.bytes16()) == .enrolled)
-        registry.close()
-        try fixture.query(
-            "\(EarlierSchema.postgresAfter8); UPDATE sallyport.registry SET version = 8")
-        let migrated = try fixture.registry()
-        defer { migrated.close() }
-        let after = record("aa")
-        #expect(try migrated.enrol(after, challenge: generator.bytes16()) == .enrolled)
-        #expect(
-            try fixture.query("SELECT version FROM sallyport.registry")
-                == "\(EarlierSchema.currentVersion)")
-        let administration = try fixture.administration()
-        #expect(try administration.find(before.keyID)?.certificates == [])
-        #expect(try administration.find(after.keyID)?.certificates == ["aa"])
-    }
 }

@@ -138,46 +138,6 @@ extension KeyUserTests {
             #expect(try stores.administration.keys(of: ann).count == 20)
         }
     }
-
-    @Test("a SQLite registry of version 3 gets the table, and keeps its keys")
-    func migrateSQLite() throws {
-        let path = try directory.get().registryPath
-        let registry = try SQLiteRegistry(path: path)
-        let key = try enrol(registry)
-        registry.close()
-        do {
-            let connection = try Connection(path: path)
-            try connection.execute("DROP TABLE key_users")
-            try connection.execute("DROP TABLE audit; \(EarlierSchema.sqliteAfter6)")
-            try connection.execute("ALTER TABLE keys DROP COLUMN device_bits")
-            try connection.execute("PRAGMA user_version = 3")
-        }
-        let migrated = try SQLiteRegistry(path: path)
-        defer { migrated.close() }
-        #expect(try migrated.find(key) != nil)
-        #expect(try migrated.note(key, user("ann"), at: 1)?.keyCount == 1)
-    }
-
-    @Test(
-        "a PostgreSQL registry of version 3 gets the table, and keeps its keys",
-        .enabled(if: PostgresServer.isInstalled))
-    func migratePostgres() throws {
-        let fixture = try PostgresFixture()
-        let registry = try fixture.registry()
-        let key = try enrol(registry)
-        registry.close()
-        try fixture.query(
-            """
-            \(EarlierSchema.postgresAfter6);
-            DROP TABLE sallyport.audit; ALTER TABLE sallyport.registry DROP COLUMN audit;
-            DROP TABLE sallyport.key_users; ALTER TABLE sallyport.keys DROP COLUMN device_bits;
-            UPDATE sallyport.registry SET version = 3
-            """)
-        let migrated = try fixture.registry()
-        defer { migrated.close() }
-        #expect(try migrated.find(key) != nil)
-        #expect(try migrated.note(key, user("ann"), at: 1)?.keyCount == 1)
-    }
 }
 
 extension Registry {

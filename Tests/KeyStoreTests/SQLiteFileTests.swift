@@ -134,38 +134,37 @@ extension SQLiteFileTests {
         let records = try fill(3)
         do {
             let connection = try Connection(path: path)
-            try connection.execute("PRAGMA user_version = 12")
+            try connection.execute("PRAGMA user_version = 2")
         }
-        #expect(refusal() == .newerSchema(path: path, found: 12, supported: 11))
+        #expect(refusal() == .newerSchema(path: path, found: 2, supported: 1))
         let connection = try Connection(path: path)
         #expect(try connection.integer("SELECT count(*) FROM keys") == Int64(records.count))
-        #expect(try connection.integer("PRAGMA user_version") == 12)
+        #expect(try connection.integer("PRAGMA user_version") == 2)
     }
 
-    @Test("a file of an earlier version is checked and left as it is")
+    @Test("a file of an earlier version is checked and left as it is, until it is opened")
     func earlier() throws {
-        _ = try fill(3)
-        do {
-            let connection = try Connection(path: path)
-            try connection.execute("\(EarlierSchema.sqliteAfter6); PRAGMA user_version = 6")
+        try DatabaseFile.create(path: path) { connection throws(SQLiteError) in
+            try connection.execute("PRAGMA application_id = \(0x536C_7950)")
         }
         let version = try SQLiteAdministration.checkWhole(path: path)
-        #expect(version.found == 6 && version.current == 11)
+        #expect(version.found == 0 && version.current == 1)
         let connection = try Connection(path: path)
-        #expect(try connection.integer("PRAGMA user_version") == 6)
-        #expect(
-            try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%inactive'")
-                == 0)
+        #expect(try connection.integer("PRAGMA user_version") == 0)
+        #expect(try connection.integer("SELECT count(*) FROM sqlite_schema") == 0)
+        try SQLiteRegistry(path: path).close()
+        #expect(try connection.integer("PRAGMA user_version") == 1)
     }
 
     /// The other process has come first to the lock that this one waited for.
-    @Test("a file that a later version has taken over meanwhile is left alone")
+    @Test("a file that another process has brought up to date meanwhile is left alone")
     func overtaken() throws {
         _ = try fill(1)
         let connection = try Connection(path: path)
-        try connection.execute("PRAGMA user_version = 11")
-        #expect(try RegistrySchema.update(connection, from: 6) == 11)
-        #expect(try connection.integer("PRAGMA user_version") == 11)
+        #expect(try RegistrySchema.update(connection, from: 0) == 1)
+        try connection.execute("PRAGMA user_version = 2")
+        #expect(try RegistrySchema.update(connection, from: 0) == 2)
+        #expect(try connection.integer("PRAGMA user_version") == 2)
     }
 
     @Test("a registry that lacks a table is refused")

@@ -276,21 +276,4 @@ extension SuccessionTests {
             #expect(try stores.administration.users(of: first.keyID).isEmpty)
         }
     }
-
-    @Test("registries of version 9 get the table", arguments: RegistryKind.installed)
-    func migrated(kind: RegistryKind) throws {
-        let fixture = try RegistryFixture(kind)
-        let before = generator.record()
-        let registry = try fixture.registry()
-        #expect(try registry.enrol(before, challenge: generator.bytes16()) == .enrolled)
-        registry.close()
-        try fixture.execute(
-            sqlite: "\(EarlierSchema.sqliteAfter9); PRAGMA user_version = 9",
-            postgres: "\(EarlierSchema.postgresAfter9); UPDATE sallyport.registry SET version = 9")
-        let migrated = try fixture.registry()
-        defer { migrated.close() }
-        let outcome = try migrated.enrol(
-            generator.record(), challenge: generator.bytes16(), succeeding: before.claim)
-        #expect(outcome == .succeeded(InstallationID(firstKey: before.keyID)))
-    }
 }
