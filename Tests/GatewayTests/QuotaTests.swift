@@ -1,3 +1,4 @@
+import AppAttestTesting
 import EventLoop
 import GatewayTesting
 import JSON
@@ -103,6 +104,36 @@ extension QuotaTests {
         #expect(replayed.status == 401)
         #expect(replayed["RateLimit"] == nil)
         #expect(try device.request("GET", "/attested/x").status == 200)
+    }
+
+    @Test(
+        "a key whose user the registry does not tell has a count of its own",
+        arguments: [true, false])
+    func untoldUser(hangs: Bool) throws {
+        let quota = Self.quota("few", by: .user, limit: 2)
+        let gateway = try GatewayUnderTest { settings in
+            settings.signals.user = SignalSettings.User(header: "x-user")
+            settings.timeouts.registry = hangs ? .milliseconds(100) : .seconds(600)
+            settings.quotas = [quota]
+            for index in settings.routes.indices where settings.routes[index].name == "attested" {
+                settings.routes[index].quotas = ["few"]
+                settings.routes[index].tellsQuotas = true
+            }
+        }
+        let device = try EnrolledDevice(gateway)
+        // The key is known, and not yet its user.
+        #expect(try device.request("GET", "/observed/x").status == 200)
+        let gate = Gate()
+        defer { gate.open() }
+        if hangs { gateway.registry.hold(until: gate) } else { gateway.registry.fail("gone") }
+        for left in [1, 0] {
+            let answer = try device.request("GET", "/attested/x")
+            #expect(answer.status == 200 && Self.remaining(answer, of: "few") == left)
+        }
+        #expect(try device.request("GET", "/attested/x").code == "quota_exhausted")
+        // Once for each of them.
+        let asked = gateway.registry.calls.count { $0 == .findUser(device.device.keyID) }
+        #expect(asked == 3)
     }
 
     @Test("senders that prove no app share a count")

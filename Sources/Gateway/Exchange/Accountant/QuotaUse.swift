@@ -17,6 +17,8 @@ final class QuotaUse {
     var entries: [Entry] = []
     /// The count that the store is asked about.
     var asked: QuotaCount?
+    /// True once the registry was asked for the user of the request's key.
+    var hasAskedForUser = false
     /// True once a byte of the request may have reached an upstream.
     var isSent = false
     /// True if the upstream's answer has to have the numbers that the quotas ask for.

@@ -117,7 +117,7 @@ extension Accountant {
     }
 
     /// The user whom a trusted peer names, or whom an upstream has named for the key. A key whose
-    /// user is not known yet has a count of its own.
+    /// user is not known yet, or whose user the registry does not tell, has a count of its own.
     private func user() throws(Refusal) -> QuotaSubject? {
         guard let rules = site.signals else { return .unknown }
         if let name = judge.requestUserName(rules) {
@@ -127,6 +127,9 @@ extension Accountant {
             return provenKey
         }
         guard let known = services.hub.signals.user(of: keyID, now: services.signalTime) else {
+            // A registry that did not tell is not asked again.
+            guard let use, !use.hasAskedForUser else { return provenKey }
+            use.hasAskedForUser = true
             try services.lookUpUser(for: exchange, keyID)
             return nil
         }
@@ -135,7 +138,7 @@ extension Accountant {
     }
 
     /// Continues with the registry's answer to ``WorkerServices/lookUpUser(for:_:)``, or without
-    /// one after the time-out. Then the key counts by itself.
+    /// one after a failure or the time-out.
     func userWasLookedUp() {
         exchange.resume { () throws(Refusal) in
             guard let use else { throw Refusal(.internalFailure, .undecided) }

@@ -14,7 +14,7 @@ extension Prover {
     func registryTimedOut(waitingSince start: MonotonicInstant) {
         services.log.repeatedEvent(
             "registry_failed", "registry: no answer within timeouts.registry")
-        if case .user = exchange.awaited { return judge.userWasLookedUp() }
+        if case .user = exchange.awaited { return exchange.userWasLookedUp() }
         if adminDesk.inquiry != nil { return adminDesk.registryFailed() }
         let isBusy = !exchange.awaited.isWrite && services.registryAnsweredAt > start
         let refusal = Refusal(
