@@ -13,7 +13,8 @@ private final class AnswerSink: ResponseSink {
     let peerText = ""
     let transport: Transport? = nil
 
-    func wantsBody() {}
+    var isContinueOwed: Bool { false }
+    func sendContinue() {}
     func respond(_ response: LocalResponse) { status = response.status }
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {}
     func relayHead(

@@ -273,4 +273,41 @@ extension BodyStreamTests {
         #expect(try client.receive().status == 200)
         #expect(try server.wait().first?["expect"] == nil)
     }
+
+    @Test("is not late while no connection is free for it, and nobody has asked for it")
+    func lateExpectation() throws {
+        let gate = Gate()
+        let upstream = try RecordingUpstream { request in
+            request.target == "/first" ? .response(after: gate) : .response()
+        }
+        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
+        configuration.upstreams["api"]? +=
+            ", connections_max: 1, queue: { requests: 10, timeout: 5m }"
+        configuration.routes[0].more = Self.route
+        configuration.workers = 1
+        configuration.more = ["timeouts: { request_body: 300ms }"]
+        let gateway = try GatewayProcess(configuration)
+        let first = try gateway.connect()
+        try first.send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n")
+        try upstream.waitForRequests(1)
+        let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        let patient = try gateway.connect()
+        try patient.send(head + "Expect: 100-continue\r\n\r\n")
+        let two = try HTTP2Client(port: gateway.port)
+        try two.send(
+            .headers(
+                1, HTTP2Client.head("POST", "/two", [("expect", "100-continue")]),
+                endStream: false))
+        // One that has nothing to wait for is late, and came after them.
+        let late = try gateway.connect()
+        try late.send(head + "\r\n")
+        #expect(try late.receive().status == 408)
+        gate.open()
+        #expect(try first.receive().status == 200)
+        #expect(try patient.receiveAny().status == 100)
+        try patient.send("ab")
+        #expect(try patient.receive().status == 200)
+        try two.send(.data(1, Array("ab".utf8)))
+        #expect(try two.answer(1).status == 200)
+    }
 }

@@ -212,7 +212,8 @@ extension EnvoyCall: ResponseSink {
 
     // MARK: functions that no question needs
 
-    func wantsBody() {}
+    var isContinueOwed: Bool { false }
+    func sendContinue() {}
 
     /// The file of the body can take more.
     func resumeBody() {

@@ -19,10 +19,10 @@ enum ResponseFraming {
 
 /// Writes answers in HTTP/1.1, or in 1.0 if the request came in it.
 extension HTTP1Connection: ResponseSink {
-    func wantsBody() {
-        guard isContinueOwed else { return }
+    func sendContinue() {
         isContinueOwed = false
         output.append("HTTP/1.1 100 Continue\r\n\r\n")
+        setBodyDeadline()
         flush()
     }
 

@@ -17,7 +17,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     private var deadline: Deadline?
     private var isBodyComplete = false
     private var trailers: TrailerSection?
-    private var isContinueOwed = false
+    private(set) var isContinueOwed = false
     private var isUpstreamPaused = false
     /// The window that the client gets back when the upstream has taken the bytes that fill it.
     private var keptByteCount = 0
@@ -58,8 +58,9 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
         where exchange.intake.head.byteCount == event.bytes.count
             && exchange.intake.head.fields.count == event.fieldCount:
             isContinueOwed = exchange.intake.head.expectsContinue
-            if !isBodyComplete { awaitBody() }
             exchange.advance()
+            // How long depends on the route.
+            awaitBody()
         case .complete, .incomplete:
             // Another message than the one that was taken apart: it must not pass.
             exchange.intake.refuseHead(Refusal(.badRequest, .http2Ambiguous))
@@ -206,11 +207,11 @@ extension HTTP2Stream: ResponseSink {
     var peerText: String { connection.peerText }
     var transport: Transport? { connection.transport }
 
-    func wantsBody() {
-        guard isContinueOwed else { return }
+    func sendContinue() {
         isContinueOwed = false
         session.fields.append(":status", decimal: 100)
         session.submitInterim(stream: id)
+        awaitBody()
         connection.scheduleFlush()
     }
 

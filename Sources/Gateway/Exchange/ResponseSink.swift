@@ -8,9 +8,10 @@ protocol ResponseSink: AnyObject {
     var peerText: String { get }
     /// The transport below, for system calls about the connection; nil once it is closed.
     var transport: Transport? { get }
-    /// The exchange cannot go on without the body. A client that waits for `100 (Continue)` gets
-    /// it.
-    func wantsBody()
+    /// True while the client waits for `100 (Continue)` before it sends the body.
+    var isContinueOwed: Bool { get }
+    /// Sends `100 (Continue)`, which is owed.
+    func sendContinue()
     /// Sends a whole answer of the gateway's own.
     func respond(_ response: LocalResponse)
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange)

@@ -15,7 +15,7 @@ extension Forwarder {
 
     /// Hands the request to the upstream's connection, which drives the exchange from here on.
     func relayResponse() throws(Refusal) -> Step {
-        if intake.isStreaming, !intake.isComplete { exchange.downstream?.wantsBody() }
+        if intake.isStreaming { intake.inviteBody() }
         state.upstream?.send(exchange)
         return .wait
     }

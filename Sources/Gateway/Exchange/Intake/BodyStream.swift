@@ -158,6 +158,13 @@ extension RequestIntake {
     /// A client that had to wait goes on once no more than this waits for the upstream.
     private static let resumeByteCount = 16 * 1024
 
+    /// Asks a client that waits for `100 Continue` for the body, whose time begins now.
+    func inviteBody() {
+        guard let client = exchange.downstream, client.isContinueOwed else { return }
+        state.bodyStartedAt = services.loop.now
+        client.sendContinue()
+    }
+
     /// How long the client may take for more of the body, by the longest pause and by the pace of
     /// the whole body. Nil if no byte has to come: a client that talks both ways may be silent for
     /// a while, and the upstream's time-outs bound that.
@@ -167,6 +174,8 @@ extension RequestIntake {
         if state.bodyStream.isClientHeldBack || (state.isStreaming && exchange.progress.isStarted) {
             return nil
         }
+        // It is asked for a streamed body once an upstream's connection is free.
+        if state.isStreaming, exchange.downstream?.isContinueOwed == true { return nil }
         let latest = services.site.bodyPace.deadline(
             since: paceStart,
             byteCount: state.isStreaming ? state.bodyStream.byteCount : state.body.byteCount)

@@ -14,7 +14,7 @@ extension RequestIntake {
     func digestBody() throws(Refusal) -> Step {
         guard !state.isStreaming else { return .next }
         guard state.isComplete else {
-            exchange.downstream?.wantsBody()
+            inviteBody()
             return .wait
         }
         if !state.body.isInMemory, !state.body.end() { return .wait }

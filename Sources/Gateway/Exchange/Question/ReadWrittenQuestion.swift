@@ -19,7 +19,7 @@ extension CheckCall {
             throw Refusal(.badRequest, .checkCall, explanation: "A question is asked with POST.")
         }
         guard intake.isComplete else {
-            exchange.downstream?.wantsBody()
+            intake.inviteBody()
             return false
         }
         let byteCountMax = questionByteCountMax
