@@ -70,6 +70,7 @@ extension StatusPageTests {
         // Its simulated Apple is the only thing that is wrong with it.
         #expect(status["level"]?.stringValue == "warning")
         #expect(status["problems"]?.arrayValue?.count == 1)
+        #expect(status["gateway"]?["workers"]?.integerValue == 1)
         #expect(
             try entry(status["problems"], "name", "extra_roots")["remedy"]?.stringValue
                 == "Remove the setting in production; it is for tests only.")

@@ -199,7 +199,10 @@ extension TrustPolicyTests {
         var revoking = GatewayConfiguration.enforcing(upstreamPort: upstream.port, attest: attest)
         revoking.speakHTTP2()
         revoking.more = ["developer_tokens: { revoked: [ci] }"]
+        let said = gateway.current.lines(on: .standardError).count
         try gateway.reload(revoking)
+        _ = try gateway.waitForEvent("extra_roots", from: said)
+        _ = try gateway.waitForEvent("developer_tokens", from: said)
         let refused = try gateway.exchange("GET", "/api/x", fields: fields)
         #expect(refused.outcome == "401 token_invalid")
         let other = try make("--name", "simulators", "--ttl", "30m", "--tier", "none")

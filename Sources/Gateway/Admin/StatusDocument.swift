@@ -80,7 +80,7 @@ struct StatusDocument {
         writer.member("version", string: hub.version)
         writer.member("openssl", string: TLSLibrary.version)
         writer.member("generation", int: Int64(site.generation))
-        writer.member("workers", int: Int64(hub.meters.count - 1))
+        writer.member("workers", int: Int64(hub.workerMeters.count))
         writer.member("draining", bool: hub.health.isDraining)
         writer.member(
             "connections", int: hub.workerMeters.reduce(0) { $0 + $1.connectionCount })

@@ -254,8 +254,8 @@ struct StatusInspection {
             found.append(
                 StatusProblem(
                     .warning, .extraRoots,
-                    "trust.extra_roots is set: keys that these roots vouch for pass as if Apple "
-                        + "had vouched for them.",
+                    "trust.extra_roots is set: keys that these roots vouch for pass as if Apple or "
+                        + "Google had vouched for them.",
                     "Remove the setting in production; it is for tests only."))
         }
         let developed = site.settings.developerRoutes

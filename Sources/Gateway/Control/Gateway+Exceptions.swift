@@ -5,6 +5,19 @@ import Settings
 extension Gateway {
     func announceExceptions() {
         let settings = site.settings
+        if settings.trust.hasExtraRoots {
+            hub.logs.event(
+                level: "warning", "extra_roots",
+                "trust.extra_roots is set: keys that these roots vouch for are accepted as if "
+                    + "Apple or Google had vouched for them; for tests only")
+        }
+        let developed = settings.developerRoutes
+        if !developed.isEmpty {
+            hub.logs.event(
+                level: "warning", "developer_tokens",
+                "routes \(developed.joined(separator: ", ")) accept developer tokens, which "
+                    + "prove nothing about an app or a device")
+        }
         let places = settings.detailedPlaces
         if !places.isEmpty {
             hub.logs.event(

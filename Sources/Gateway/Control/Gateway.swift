@@ -244,19 +244,6 @@ public final class Gateway {
                 + String(counting: listenerCount, "listener")
                 + (site.settings.admin == nil ? "" : ", admin listener"))
         announceSignatures()
-        if site.settings.trust.hasExtraRoots {
-            control.log.event(
-                level: "warning", "extra_roots",
-                "trust.extra_roots is set: keys that these roots vouch for are accepted as if "
-                    + "Apple had vouched for them; for tests only")
-        }
-        let developed = site.settings.developerRoutes
-        if !developed.isEmpty {
-            control.log.event(
-                level: "warning", "developer_tokens",
-                "routes \(developed.joined(separator: ", ")) accept developer tokens, which "
-                    + "prove nothing about an app or a device")
-        }
         announceExceptions()
         examineCounters()
         examineDescriptors()
