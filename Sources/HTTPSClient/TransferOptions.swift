@@ -40,6 +40,8 @@ struct TransferOptions {
         set(CURLOPT_PIPEWAIT, number: 1)
         set(CURLOPT_HTTP09_ALLOWED, number: 0)
         set(CURLOPT_NOSIGNAL, number: 1)
+        // libcurl would wait on the loop for a thread that still waits for a name server.
+        set(CURLOPT_QUICK_EXIT, number: 1)
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, number: 1)
         set(CURLOPT_CONNECTTIMEOUT_MS, number: Self.milliseconds(configuration.connectTimeout))
         set(CURLOPT_TIMEOUT_MS, number: Self.milliseconds(configuration.timeout))
