@@ -228,6 +228,8 @@ final class PostgresConnection: ReadinessHandler {
         fail(.lost(text.isEmpty ? "closed by the server" : text))
     }
 
+    var isClosed: Bool { stage == .closed }
+
     private func fail(_ failure: PostgresFailure) {
         guard stage != .closed else { return }
         close(settlingWith: failure)

@@ -91,8 +91,9 @@ public final class PostgresSession {
         lookup = nil
     }
 
-    public var isReady: Bool { phase == .ready }
-    public var canRun: Bool { phase == .ready && !isBusy }
+    /// False at once when the connection is lost, before the session hears of it.
+    public var isReady: Bool { phase == .ready && connection?.isClosed == false }
+    public var canRun: Bool { isReady && !isBusy }
 
     /// The server in use, or tried last, by its configured name.
     public var host: PostgresConfiguration.Host? {

@@ -105,4 +105,34 @@ extension PostgresLockTests {
             "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
         #expect(deadlocks == "0")
     }
+
+    @Test("a session that ends takes no look-up along that waits for a session")
+    func lostSession() throws {
+        let registry = try fixture.registry { $0.connection.commandTimeout = .seconds(60) }
+        let records = (0..<6).map { _ in generator.record() }
+        for record in records { _ = try registry.enrol(record, challenge: generator.bytes16()) }
+        let holder = try fixture.hold("LOCK TABLE sallyport.keys IN ACCESS EXCLUSIVE MODE")
+        let replies = try records.enumerated().map { index, record in
+            let reply = Reply<Result<KeyRecord?, StoreError>>()
+            registry.find([RegistryLookUp(record.keyID) { reply.give($0) }])
+            // Both sessions wait, and then all others for a session.
+            if index < 2 { try isWaiting(index + 1) }
+            return reply
+        }
+        try fixture.query(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1
+            """)
+        try isWaiting(1)
+        try fixture.letGo()
+        withExtendedLifetime(holder) {}
+        let found = replies.map { $0.wait() }
+        let failureCount = found[..<2].count { if case .failure? = $0 { true } else { false } }
+        #expect(failureCount == 1)
+        for (reply, record) in zip(found, records).dropFirst(2) {
+            #expect(try reply?.get()?.keyID == record.keyID)
+        }
+        registry.close()
+    }
 }
