@@ -108,6 +108,10 @@ static inline void *sallyport_map_shared(int fd, size_t length) {
 static inline int sallyport_ignore_signal(int number) {
     return signal(number, SIG_IGN) == SIG_ERR ? errno : 0;
 }
+// So is SIG_DFL.
+static inline int sallyport_default_signal(int number) {
+    return signal(number, SIG_DFL) == SIG_ERR ? errno : 0;
+}
 // ioctl is variadic. The number of bytes that have come and were not read yet; 0 if it is unknown.
 static inline int sallyport_unread(int fd) {
     int count = 0;

@@ -32,7 +32,7 @@ public enum ChildProgram {
         var text = ByteBuffer()
         var isOpen = true
         var status: Int32 = 0
-        while unsafe waitpid(id, &status, WNOHANG) == 0 {
+        while try unsafe hasYetToEnd(id, &status, name) {
             if MonotonicInstant.now() >= limit {
                 // Not reaped yet, so the number still belongs to the program.
                 kill(id, SIGKILL)
@@ -52,6 +52,17 @@ public enum ChildProgram {
         return Ending(
             exitCode: sallyport_exit_code(status),
             output: String(decoding: text.readable.array, as: UTF8.self))
+    }
+
+    private static func hasYetToEnd(
+        _ id: pid_t, _ status: UnsafeMutablePointer<Int32>, _ name: String
+    ) throws(IOError) -> Bool {
+        let ended = unsafe waitpid(id, status, WNOHANG)
+        if ended == id { return false }
+        let code = sallyport_errno()
+        // Without its status nothing is known of how it ended.
+        guard ended == 0 || code == EINTR else { throw IOError(name, errno: code) }
+        return true
     }
 
     /// Reads output. False at its end. Output beyond the bound stays in the pipe, and the program

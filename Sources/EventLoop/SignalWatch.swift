@@ -53,6 +53,13 @@ public final class SignalWatch {
         precondition(status == 0, "SIGPIPE: \(IOError.text(errno: status))")
     }
 
+    /// Undoes that SIGCHLD is ignored, which a process inherits. The system would keep no status of
+    /// a program that ends.
+    public static func keepEndings() {
+        let status = sallyport_default_signal(SIGCHLD)
+        precondition(status == 0, "SIGCHLD: \(IOError.text(errno: status))")
+    }
+
     fileprivate func fire() {
         let loop = event.loop
         loop.callbackStarts()

@@ -20,7 +20,7 @@ public enum WallClock {
 
     /// Appends `Sun, 06 Nov 1994 08:49:37 GMT` (IMF-fixdate, RFC 9110 section 5.6.7).
     public static func appendHTTPDate(seconds: Int64, to buffer: inout ByteBuffer) {
-        let time = CivilTime(secondsSince1970: seconds)
+        let time = civil(seconds)
         buffer.append(weekdayNames[time.weekday])
         buffer.append(", ")
         appendDigits(time.day, count: 2, to: &buffer)
@@ -49,16 +49,17 @@ public enum WallClock {
         return String(decoding: buffer.readable.array, as: UTF8.self)
     }
 
-    /// Parses an RFC 3339 date and time with `Z` or an offset; nil if it is malformed. A fraction
-    /// of the second is dropped.
+    /// Parses an RFC 3339 date and time with `Z` or an offset; nil if it is malformed, or of a year
+    /// in UTC that has not four digits. A fraction of the second is dropped.
     public static func seconds(fromTimestamp text: String) -> Int64? {
         let bytes = Array(text.utf8)
         var reader = TimestampReader(bytes: bytes)
-        return reader.read()
+        guard let seconds = reader.read(), named.contains(seconds) else { return nil }
+        return seconds
     }
 
     static func appendDateTime(seconds: Int64, to buffer: inout ByteBuffer) {
-        let time = CivilTime(secondsSince1970: seconds)
+        let time = civil(seconds)
         appendDigits(time.year, count: 4, to: &buffer)
         buffer.append(UInt8(0x2D))
         appendDigits(time.month, count: 2, to: &buffer)
@@ -66,6 +67,14 @@ public enum WallClock {
         appendDigits(time.day, count: 2, to: &buffer)
         buffer.append(UInt8(0x54))
         appendTime(time, to: &buffer)
+    }
+
+    /// The years that RFC 3339 can name. Other times come from damaged stores alone.
+    private static let named: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
+
+    /// The date and time, or the nearest with a year of four digits.
+    private static func civil(_ seconds: Int64) -> CivilTime {
+        CivilTime(secondsSince1970: min(max(seconds, named.lowerBound), named.upperBound))
     }
 
     static func appendMilliseconds(_ nanoseconds: Int32, to buffer: inout ByteBuffer) {

@@ -61,6 +61,19 @@ extension WallClockTests {
         #expect(WallClock.seconds(fromTimestamp: text) == nil)
     }
 
+    @Test(
+        "writes times of years without four digits as the nearest other, and reads none",
+        arguments: [
+            (Int64.min, "0000-01-01T00:00:00Z"), (-62_167_219_201, "0000-01-01T00:00:00Z"),
+            (253_402_300_800, "9999-12-31T23:59:59Z"), (.max, "9999-12-31T23:59:59Z"),
+        ])
+    func unnamedYears(seconds: Int64, written: String) {
+        #expect(WallClock.timestamp(seconds: seconds) == written)
+        for text in ["0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-00:01"] {
+            #expect(WallClock.seconds(fromTimestamp: text) == nil)
+        }
+    }
+
     @Test("keeps one second's texts for reuse")
     func cached() {
         var clock = WallClockText()

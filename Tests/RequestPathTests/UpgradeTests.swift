@@ -234,4 +234,18 @@ extension UpgradeTests {
         #expect(try busy.receive().status == 200)
         #expect(try gateway.current.waitForExit() == .exited(0))
     }
+
+    @Test("tries the next configuration also where it was told to forget how programs end")
+    func ignoredEndings() throws {
+        let script =
+            "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN);"
+            + " os.execvp(sys.argv[1], sys.argv[1:])"
+        let directory = try ScratchDirectory()
+        let gateway = try GatewayProcess(
+            GatewayConfiguration(upstreamPort: upstream.port), directory: directory,
+            launcher: [PythonInterpreter.debian.path, "-c", script])
+        try directory.write("listeners: 5\n", to: "sallyport-\(gateway.port).yaml")
+        try refused(gateway, because: "exit code 78")
+        #expect(try gateway.exchange("GET", "/").status == 200)
+    }
 }

@@ -122,6 +122,7 @@ public final class Gateway {
             hub.logs.close()
         }
         SignalWatch.ignoreBrokenPipes()
+        SignalWatch.keepEndings()
         try prepareCapture(site.settings)
         let index = mailboxes.count - 1
         let worker = try Worker(index: index, site: site, hub: hub, mailbox: mailboxes[index])
