@@ -25,7 +25,7 @@ final class CounterCluster {
     private var nodes: [RedisEndpoint: CounterNode] = [:]
     private var leaving: [ObjectIdentifier: CounterNode] = [:]
     /// Calls that wait until a slot has moved completely.
-    private var pauses: [ObjectIdentifier: Timer] = [:]
+    private var pauses: [ObjectIdentifier: (timer: Timer, reply: (CounterVerdict) -> Void)] = [:]
     private var isClosed = false
     private(set) var lastFailure: RedisFailure?
     var onStateChange: (() -> Void)?
@@ -60,6 +60,9 @@ final class CounterCluster {
         for node in nodes.values { node.close() }
         for node in leaving.values { node.close() }
         leaving = [:]
+        let paused = pauses.values
+        pauses = [:]
+        for pause in paused { pause.reply(.unavailable) }
     }
 
     func update(_ next: RedisCounterConfiguration) {
@@ -223,7 +226,7 @@ final class CounterCluster {
             run(call, in: slot, detour, reply: reply)
         }
         name = ObjectIdentifier(timer)
-        pauses[ObjectIdentifier(timer)] = timer
+        pauses[ObjectIdentifier(timer)] = (timer, reply)
         timer.schedule(after: Self.pause)
     }
 

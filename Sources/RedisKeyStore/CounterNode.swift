@@ -22,7 +22,7 @@ final class CounterNode {
     private var held = HeldCalls()
     /// Adopted after the handshake: no challenge is sealed for a server that would not spend it.
     private var found: (look: ServerLook, at: MonotonicInstant)?
-    private var handshakeNewsNumber: UInt64 = 0
+    private var handshake: (newsNumber: UInt64, record: [UInt8]) = (0, [])
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
     private let checkPatience: Duration
     private let known: KnownIncarnation
@@ -320,7 +320,6 @@ final class CounterNode {
         if name != record {
             record = name
             known.forget()
-            found = nil
         }
         checkIncarnation(isForced: true)
     }
@@ -342,7 +341,7 @@ extension CounterNode: RedisConnectionOwner {
         switch reply {
         case nil:
             (scriptDigest, found) = (nil, nil)
-            handshakeNewsNumber = known.news.number
+            handshake = (known.news.number, record)
             return .send(lookCommand())
         case .error(let line):
             guard RightsInquiry.isNeeded(for: line) else {
@@ -375,13 +374,15 @@ extension CounterNode: RedisConnectionOwner {
     }
 
     func connectionBecameReady() {
-        if let found { adopt(found.look, after: handshakeNewsNumber, at: found.at) }
+        // Another record may have taken its place meanwhile.
+        if let found, handshake.record == record {
+            adopt(found.look, after: handshake.newsNumber, at: found.at)
+        }
         isConnected = true
         checkDueAt = loop.now + checkPatience
         lookDueAt = loop.now
         isChecking = false
         isLoadingScript = false
-        // Another record took its place during the handshake.
         if known.look == nil { checkIncarnation() }
         onStateChange?()
     }
