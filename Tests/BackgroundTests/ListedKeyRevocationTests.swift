@@ -199,4 +199,26 @@ extension ListedKeyRevocationTests {
         #expect(state.figures?.revokingFailure == nil)
         revocation.close()
     }
+
+    @Test("a key that was verified by the list before, and enrolled behind the new one, is found")
+    func lateEnrolment() throws {
+        let first = try enrol([["aa"]])
+        let clock = ManualClock(
+            now: MonotonicInstant(nanoseconds: 1_000_000_000_000), wallMilliseconds: 0)
+        let loop = try EventLoop(clock: clock)
+        let revocation = revocation(loop)
+        func wait(_ count: UInt64) throws {
+            try repeatWhile(state.figures?.revokedKeyCount != count) {
+                loop.runUntilIdle()
+                _ = poll(nil, 0, 1)
+            }
+        }
+        revocation.take(try list("aa"), from: "x")
+        try wait(1)
+        let late = try enrol([["aa"]])
+        clock.now = clock.now + .seconds(61)
+        try wait(2)
+        #expect(try statuses(first + late) == [.revoked, .revoked])
+        revocation.close()
+    }
 }

@@ -98,10 +98,12 @@ package final class ListedKeyRevocation {
             again(list, origin)
         case .success(.revoked(let count)):
             isFailing = false
+            let isNew = done?.digest != list.digest
             done = (list.digest, loop.now)
             state.note(revoked: count, at: loop.now)
             tell(count, origin)
-            begin()
+            // Once more, for keys that were verified by the list before and enrolled behind this.
+            if isNew, waiting == nil { again(list, origin) } else { begin() }
         case .failure(let failure):
             state.note(revoked: failure.revokedCount, at: loop.now)
             state.note(revokingFailure: failure.reason)

@@ -12,12 +12,14 @@ final class FileKeeper {
     /// The writes that wait, by the names of files.
     private var waiting: [String: Write] = [:]
     private var call: BlockingCall<IOError?>?
+    private var timer: Timer?
     private var isKept = true
 
     init(threadName: String, loop: EventLoop, changed: @escaping (IOError?) -> Void) {
         self.threadName = threadName
         self.loop = loop
         self.changed = changed
+        timer = Timer(loop: loop) { [unowned self] in writeNext() }
     }
 
     /// Has `write` called on a thread of its own, in place of an earlier one of the same name that
@@ -44,9 +46,14 @@ final class FileKeeper {
                 writeNext()
             }
         } catch {
+            waiting[name] = write
             tell(error)
+            timer?.schedule(after: Self.pause)
         }
     }
+
+    /// The time after which a thread is asked for again.
+    private static let pause = Duration.seconds(60)
 
     private func tell(_ failure: IOError?) {
         guard (failure == nil) != isKept else { return }
