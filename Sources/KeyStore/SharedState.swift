@@ -78,9 +78,11 @@ public struct SharedWrite: Hashable, Sendable {
         let isExpected =
             expected.map { $0.version == current.version && $0.value == current.value } ?? false
         guard isExpected || takesExpired && Self.isFree(current, at: now) else { return nil }
+        let (version, isDamaged) = current.version.addingReportingOverflow(1)
+        let (term, hasDamagedTerm) = current.term.addingReportingOverflow(isExpected ? 0 : 1)
+        guard !isDamaged, !hasDamagedTerm else { return nil }
         return SharedEntry(
-            name: name, value: value, version: current.version + 1,
-            term: current.term + (isExpected ? 0 : 1), expiresAt: expiresAt)
+            name: name, value: value, version: version, term: term, expiresAt: expiresAt)
     }
 
     private static func isFree(_ entry: SharedEntry, at now: Int64) -> Bool {

@@ -176,8 +176,10 @@ struct RegistryOpening {
     private var readVersion: String { "SELECT version FROM \(schema.table("registry"))" }
 
     private func version(_ rows: PostgresRows?) -> Int64? {
-        guard let rows, rows.count == 1 else { return nil }
-        return rows.integer(0, 0)
+        guard let rows, rows.count == 1, let version = rows.integer(0, 0), version > 0 else {
+            return nil
+        }
+        return version
     }
 
     // MARK: making tables

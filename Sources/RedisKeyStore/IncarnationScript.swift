@@ -113,6 +113,9 @@ struct ServerLook: Hashable {
     /// not.
     let refusal: String?
 
+    /// What a server's clock may say: numbers that Lua has whole.
+    private static let moments: ClosedRange<Int64> = 1...(1 << 53)
+
     /// Parses a reply. Nil if it is not the script's answer.
     init?(_ reply: RedisReply) {
         guard case .array(let parts) = reply, parts.count == 5,
@@ -120,7 +123,8 @@ struct ServerLook: Hashable {
             let history = parts[1].text,
             history.utf8.count == IncarnationScript.historyByteCount,
             case .integer(let noted) = parts[2], case .integer(let milliseconds) = parts[3],
-            noted > 0, milliseconds > 0, let words = parts[4].text
+            Self.moments.contains(noted), Self.moments.contains(milliseconds),
+            let words = parts[4].text
         else { return nil }
         self.incarnation = incarnation
         self.history = history

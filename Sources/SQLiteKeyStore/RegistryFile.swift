@@ -63,6 +63,9 @@ enum RegistryFile {
         guard found.version <= RegistrySchema.version else {
             throw newer(path: path, found: found.version)
         }
+        guard found.version >= 0 else {
+            throw .corrupt(path: path, reason: "its tables have version \(found.version)")
+        }
         return (connection, found)
     }
 

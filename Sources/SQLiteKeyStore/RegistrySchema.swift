@@ -141,7 +141,7 @@ package enum RegistrySchema {
 
     /// Brings the tables from `found` to the current version; inside the caller's transaction.
     static func migrate(_ connection: Connection, from found: Int64) throws(SQLiteError) {
-        for step in migrations.dropFirst(Int(found)) { try connection.execute(step) }
+        for step in migrations.dropFirst(Int(max(0, found))) { try connection.execute(step) }
         try connection.execute("PRAGMA application_id = \(applicationID)")
         try connection.execute("PRAGMA user_version = \(version)")
     }

@@ -267,4 +267,16 @@ extension SignalTalliesTests {
         #expect(tallies.shouldNote(second, of: keyID(1), now: at(3603)))
         #expect(tallies.shouldNote(first, of: keyID(2), now: at(3603)))
     }
+
+    @Test("counts that a damaged store tells end nothing")
+    func damaged() {
+        var events = EventTally(number: .max)
+        _ = events.add(1)
+        #expect(events.count(with: EventTally(number: .max)) > 1 << 32)
+        #expect(EventTally(number: .min).number == 0)
+        var counters = CounterTally(
+            CounterSpan(base: .max, highest: 0, seenCount: .max))
+        _ = counters.add(7)
+        #expect(counters.count(with: counters) == 0)
+    }
 }

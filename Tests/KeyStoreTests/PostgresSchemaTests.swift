@@ -56,6 +56,13 @@ extension PostgresSchemaTests {
         #expect(try fixture.query("SELECT version FROM sallyport.registry") == "2")
     }
 
+    @Test("tables of a version that none has are refused", arguments: [0, -1])
+    func damagedVersion(version: Int) throws {
+        try fixture.registry().close()
+        try fixture.query("UPDATE sallyport.registry SET version = \(version)")
+        #expect(refusal().contains("schema sallyport holds tables of another program"))
+    }
+
     @Test("tables may take longer to be made than any request may take")
     func slowMigration() throws {
         try fixture.query(

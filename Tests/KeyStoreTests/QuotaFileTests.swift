@@ -302,6 +302,23 @@ extension QuotaFileTests {
         let next = Life(directory.registryPath)
         #expect(next.opening == .resumed(countCount: total, isClean: true, leftOutCount: 0))
     }
+
+    @Test("a file whose batches have no next number is set aside", arguments: [Int64.max, -1])
+    func noNextBatch(number: Int64) throws {
+        let path = directory.registryPath
+        let first = Life(path)
+        #expect(first.make(.take(1), count(1)) == .granted(used: 1))
+        try first.stop()
+        try Connection(path: path + ".quotas").execute("UPDATE life SET batch = \(number)")
+        let life = Life(path)
+        guard case .lost(let reason) = life.opening else {
+            Issue.record("\(life.opening)")
+            return
+        }
+        #expect(reason.contains("damaged"), "\(reason)")
+        #expect(life.make(.take(1), count(1)) == .granted(used: 1))
+        try life.stop()
+    }
 }
 
 extension EmbeddedQuotas {

@@ -340,7 +340,8 @@ extension RedisFaultTests {
         arguments: [
             "+OK\r\n", ScriptedLook.text("0123456789ABCDEF"), ScriptedLook.text("0123456789abcde"),
             ScriptedLook.text("+123456789abcdef"), ScriptedLook.text(history: "0"),
-            ScriptedLook.text(time: 0), "$16\r\n0123456789abcdef\r\n",
+            ScriptedLook.text(time: 0), ScriptedLook.text(time: .max),
+            "$16\r\n0123456789abcdef\r\n",
             "-LOADING Redis is loading\r\n", ":1\r\n", "$-1\r\n",
             "-NOAUTH Authentication required.\r\n", "rubbish\r\n",
         ])

@@ -142,6 +142,16 @@ extension SQLiteFileTests {
         #expect(try connection.integer("PRAGMA user_version") == 2)
     }
 
+    @Test("a registry of a version that none has is refused")
+    func damagedVersion() throws {
+        _ = try fill(1)
+        do {
+            let connection = try Connection(path: path)
+            try connection.execute("PRAGMA user_version = -1")
+        }
+        #expect(refusal() == .corrupt(path: path, reason: "its tables have version -1"))
+    }
+
     @Test("a file of an earlier version is checked and left as it is, until it is opened")
     func earlier() throws {
         try DatabaseFile.create(path: path) { connection throws(SQLiteError) in

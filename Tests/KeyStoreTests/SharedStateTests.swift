@@ -176,4 +176,16 @@ extension SharedStateTests {
         }
         registry.close()
     }
+
+    @Test("a value whose numbers have run out, in a damaged store, is left as it is")
+    func noNext() {
+        for (version, term) in [(Int64.max, Int64(1)), (1, .max)] {
+            let entry = SharedEntry(
+                name: "a", value: [1], version: version, term: term, expiresAt: 5)
+            var write = SharedWrite(name: "a", value: [2], expected: entry)
+            #expect((write.entry(over: entry, at: 0) == nil) == (version == .max))
+            write = SharedWrite(name: "a", value: [2], expected: nil, lifetime: .seconds(1))
+            #expect(write.entry(over: entry, at: 9) == nil)
+        }
+    }
 }

@@ -48,7 +48,8 @@ package struct ReceiptSchedule: Hashable, Sendable {
 
     /// The due time after Apple said that it has no newer receipt yet.
     package func dueAt(tooEarly state: ReceiptState, of keyID: KeyID, now: Int64) -> Int64 {
-        let known = state.notBefore ?? 0
+        // As Apple said, or a damaged store.
+        let known = min(state.notBefore ?? 0, now + Self.ageMax)
         // If its time should have come, Apple's clock and ours differ, or Apple's rules do.
         let next = known > now ? known : now + Self.day
         return next + spread(keyID, now, over: min(jitter, Self.day))

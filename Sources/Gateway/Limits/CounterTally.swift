@@ -25,7 +25,8 @@ struct CounterTally: Tally {
         // Counters before the first one that is seen are not counted.
         if highest == 0 { base = counter - 1 }
         highest = max(highest, counter)
-        seenCount += 1
+        // A damaged store may have said any number.
+        if seenCount < .max { seenCount += 1 }
         return true
     }
 

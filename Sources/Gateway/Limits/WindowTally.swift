@@ -33,7 +33,10 @@ struct EventTally: Tally {
 
     init() {}
 
-    init(number: Int) { self.number = number }
+    /// `number`: taken as 0 to ``numberMax``, whatever a damaged store says.
+    init(number: Int) { self.number = min(max(0, number), Self.numberMax) }
+
+    private static let numberMax = Int(UInt32.max)
 
     mutating func add(_ hash: UInt64) -> Bool {
         number += 1

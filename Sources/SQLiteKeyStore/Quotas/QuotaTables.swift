@@ -49,10 +49,17 @@ final class QuotaTables {
             """)
     }
 
+    /// A batch a millisecond does not get there in a thousand years.
+    private static let batchMax: Int64 = 1 << 45
+
     func life() throws(SQLiteError) -> (batch: Int64, isClean: Bool) {
         let select = try connection.prepare("SELECT batch, is_clean FROM life")
         guard try select.step() else { return (0, false) }
-        return (select.integer(0), select.integer(1) != 0)
+        let batch = select.integer(0)
+        guard (0...Self.batchMax).contains(batch) else {
+            throw SQLiteError(extendedCode: 11, message: "no batch has number \(batch)")
+        }
+        return (batch, select.integer(1) != 0)
     }
 
     func setLife(batch: Int64, isClean: Bool) throws(SQLiteError) {
