@@ -1,7 +1,9 @@
 import AppAttestTesting
 import Attestation
+import Bytes
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 /// `docs/recipes/backup.md`.
@@ -66,7 +68,6 @@ extension BackupRecipeTests {
         let shell = Shell(directory: directory, configurationPath: gateway.configurationPath)
         let copied = try shell.run(try at("old", commands[0] + commands[1]))
         #expect(copied.status == .exited(0), "\(copied.standardError)")
-        #expect(copied.standardOutput.contains(early.device.keyID.base64))
         let late = try App.enrolled(try base(gateway))
         gateway.process.kill()
         try gateway.process.waitForExit()
@@ -88,6 +89,37 @@ extension BackupRecipeTests {
         let unknown = try App(address, device: late.device)
         #expect(try unknown.request("GET", "/api/x").outcome == "401 key_unknown")
         #expect(commands.count == 5)
+    }
+
+    @Test("a copy that has lost a page of keys is found out")
+    func damaged() throws {
+        let path = try directory.write(
+            try configuration("{ sqlite: registry.db }"), to: "old/sallyport.yaml")
+        let shell = Shell(directory: directory, configurationPath: path)
+        let name = "directory=\(directory.path(of: "backup"))\n"
+        let copied = try shell.run(
+            name,
+            """
+            sallyport-lab seed --count 500 --seed a --app \(GatewayConfiguration.appID) > keys.jsonl
+            sallyport keys import keys.jsonl
+            sallyport keys backup "$directory/registry.db"
+
+            """)
+        #expect(copied.status == .exited(0), "\(copied.standardError)")
+        let whole = try shell.run(name, commands[1])
+        #expect(whole.status == .exited(0), "\(whole.standardError)")
+        let copy = URL(filePath: directory.path(of: "backup/registry.db"))
+        let listed = try shell.run("sallyport keys export")
+        let line = try #require(listed.standardOutput.split(separator: "\n").last)
+        let keyID = try JSONValue.parse(String(line))["key_id"]?.stringValue
+        let digest = try Data(#require(keyID.flatMap { Base64.decode($0) }))
+        var bytes = try Data(contentsOf: copy)
+        let place = try #require(bytes.range(of: digest)).lowerBound / 4096 * 4096
+        bytes.replaceSubrange(place..<place + 4096, with: Data(count: 4096))
+        try bytes.write(to: copy)
+        let broken = try shell.run(name, commands[1])
+        #expect(broken.status == .exited(1), "\(broken.standardError)")
+        #expect(broken.standardError.contains("malformed"), "\(broken.standardError)")
     }
 
     @Test(
