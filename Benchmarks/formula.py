@@ -23,7 +23,7 @@ IDLE_CONNECTION = {"http": 1 * KIB, "tls": 15 * KIB, "h2": 17 * KIB}
 # limits.head + limits.body_memory + limits.response_buffer, and the head of the answer.
 IN_FLIGHT = (32 + 64 + 128 + 32) * KIB
 # PostgreSQL takes more than SQLite. The challenge of an enrolment, 170 bytes, leaves after a week.
-REGISTRY_KEY, SQLITE_KEY, RECEIPT = 270, 140, 4 * KIB
+REGISTRY_KEY, SQLITE_KEY, RECEIPT = 260, 140, 4 * KIB
 # With their places in the tables of names and of ends. A device takes 193 if its last 1024 counters
 # have no gap, 241 with 25 gaps apart from each other, and 337 with 64.
 REDIS_KEY, REDIS_CHALLENGE = 250, 216
