@@ -58,7 +58,7 @@ enum RunCommand {
         let opened = Opened()
         defer { opened.close() }
         let gateway = try gateway(path, inherited, watch: watch, opened)
-        return try gateway.run(opened.stores?.life)
+        return try gateway.run(opened.stores?.life) { Console.complain("sallyport: \($0)") }
     }
 
     /// Makes the gateway. The keys that are read here outlive the call only in the gateway, which

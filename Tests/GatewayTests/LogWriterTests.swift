@@ -17,6 +17,12 @@ struct LogWriterTests {
 }
 
 extension LogWriterTests {
+    /// Ends a writer that has written everything.
+    private func end(_ writer: LogWriter) {
+        guard writer.close() else { return }
+        #expect(writer.end(within: ChildProcess.patience) == 0)
+    }
+
     /// The path of a named pipe, as a log may have it.
     private func namedPipe() -> String {
         let path = directory.path(of: "access.log")
@@ -122,7 +128,7 @@ extension LogWriterTests {
             let bytes = Self.readAll(source)
             text.withLock { $0 = bytes }
         }
-        writer.close()
+        end(writer)
         reader.join()
         let lineCount = Self.numbers(text.withLock { $0 }).count
         #expect(lineCount + Int(writer.droppedLineCount) == 60 * batchLineCount)
@@ -142,7 +148,7 @@ extension LogWriterTests {
         _ = fcntl(source, F_SETFL, 0)
         let reader = try Thread.spawn(name: "reader") { _ = Self.readAll(source) }
         // It is not lost either that nothing more comes.
-        writer.close()
+        end(writer)
         reader.join()
         #expect(said.withLock { $0 } == [nil])
         #expect(FileManager.default.fileExists(atPath: path))
@@ -155,7 +161,7 @@ extension LogWriterTests {
         writer.post(Self.lines(0..<3).span)
         let source = open(path, O_RDONLY)
         defer { Socket.close(source) }
-        writer.close()
+        end(writer)
         #expect(Self.numbers(Self.readAll(source)) == [0, 1, 2])
     }
 
@@ -171,7 +177,7 @@ extension LogWriterTests {
         writer.reopen { _ in isDone.signal() }
         #expect(isDone.wait(timeout: .now() + .seconds(ChildProcess.patienceSeconds)) == .success)
         #expect(FileManager.default.fileExists(atPath: path))
-        writer.close()
+        end(writer)
     }
 
     @Test("each write to a shared pipe is of whole lines")

@@ -80,4 +80,32 @@ extension FrozenDiskTests {
         system.thaw()
         #expect(try gateway.current.waitForExit() == .exited(0))
     }
+
+    @Test("no other program takes over from one whose log does not answer, and the page names it")
+    func log() throws {
+        let system = try LoopFileSystem()
+        let upstream = try RecordingUpstream()
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.more = ["log: { access: \(system.path)/access.log }"]
+        let gateway = try GatewayProcess(configuration)
+        #expect(try gateway.exchange("GET", "/").status == 200)
+        try system.freeze()
+        #expect(try gateway.exchange("GET", "/").status == 200)
+        gateway.current.send(signal: SIGUSR2)
+        let event = try gateway.waitForEvent("upgrade_failed")
+        #expect(
+            event["message"]?.stringValue?.contains("log.access: its file does not answer") == true)
+        #expect(try gateway.exchange("GET", "/").status == 200)
+        let problem = try gateway.poll { _ -> JSONValue? in
+            let status = try JSONValue.parse(gateway.admin("/status.json").bodyText)
+            return status["problems"]?.arrayValue?.first { $0["name"]?.stringValue == "log_stuck" }
+        }
+        #expect(problem["text"]?.stringValue?.hasPrefix("log.access has waited") == true)
+        gateway.current.terminate()
+        try gateway.current.waitForLine(
+            on: .standardError,
+            containing: "sallyport: log.access: its file does not answer, so ")
+        system.thaw()
+        #expect(try gateway.current.waitForExit() == .exited(0))
+    }
 }

@@ -39,6 +39,7 @@ extension AlarmTests {
         "rollout_held": "the guard did what it is for, and the event rollout_changed says so",
         "check_refused": "a proxy is wrongly configured, seen when it is set up",
         "log_reopen_failed": "no line is lost, and the event log_reopen_failed says so",
+        "log_stuck": "no line is lost until memory is full: LogLinesDropped",
         "draining": "somebody stops the gateway",
         "problem_detail": "somebody has chosen it, and nothing is wrong",
         "capture": "likewise",

@@ -58,6 +58,7 @@ struct StatusProblem {
         case keyConflicts = "key_conflicts"
         case logLinesLost = "log_lines_lost"
         case logReopenFailed = "log_reopen_failed"
+        case logStuck = "log_stuck"
         case exportFailing = "export_failing"
         case invalidProofs = "invalid_proofs"
         case challengesExpired = "challenges_expired"

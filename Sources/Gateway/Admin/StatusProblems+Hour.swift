@@ -214,14 +214,27 @@ extension StatusInspection {
     var resources: [StatusProblem] { descriptors + logFiles }
 
     private var logFiles: [StatusProblem] {
-        guard let failure = hub.logs.reopenFailure else { return [] }
-        return [
-            StatusProblem(
-                .warning, .logReopenFailed,
-                "A log file that was moved away is still written on: \(failure).",
-                "Let the gateway make the file, and send SIGUSR1.")
-        ]
+        var found: [StatusProblem] = []
+        if let failure = hub.logs.reopenFailure {
+            found.append(
+                StatusProblem(
+                    .warning, .logReopenFailed,
+                    "A log file that was moved away is still written on: \(failure).",
+                    "Let the gateway make the file, and send SIGUSR1."))
+        }
+        if let (name, time) = hub.logs.longestFileWait, time > Self.fileWaitMax {
+            found.append(
+                StatusProblem(
+                    .warning, .logStuck,
+                    "\(name) has waited for its file for \(time.components.seconds) s: its lines "
+                        + "are in memory.",
+                    "Look at its file system. A restart or an upgrade waits for it, too."))
+        }
+        return found
     }
+
+    /// A write that takes longer is no slow one.
+    private static let fileWaitMax = Duration.seconds(5)
 
     private var descriptors: [StatusProblem] {
         let limit = hub.descriptors.limit

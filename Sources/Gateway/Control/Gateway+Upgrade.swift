@@ -53,6 +53,11 @@ extension Gateway {
         upgrade.check = nil
         // A stop may have begun meanwhile.
         guard upgrade.step == .checking, let control else { return }
+        // A program takes over once every thread of this one has ended, and one that waits for a
+        // file system cannot.
+        let problem =
+            problem
+            ?? hub.logs.awaitAnswers().map { "\($0): its file does not answer for 2 s" }
         if let problem {
             upgrade.step = .none
             return refuseUpgrade(problem)

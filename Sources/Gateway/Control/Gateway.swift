@@ -105,21 +105,25 @@ public final class Gateway {
         }
         // Names are resolved once the gateway runs.
         hub.take(
-            settings.upstreams, try hub.addresses(of: settings.upstreams, names: false))
+            settings.upstreams, try hub.addresses(of: settings.upstreams))
     }
 
     /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks. Returns the open
     /// listeners if another program is to take over (SIGUSR2): signals are held then, for the next
     /// gateway to release, and the stores are closed.
     ///
+    /// `tell` hears of log lines that no file has taken at the end, on standard error for one.
+    ///
     /// Throws the reason why it cannot start: a thread or a loop that cannot be made. No request
     /// was served then.
-    public func run(_ stores: StoreLife? = nil) throws -> InheritedListeners? {
+    public func run(
+        _ stores: StoreLife? = nil, tell: (String) -> Void = { _ in }
+    ) throws -> InheritedListeners? {
         defer {
             closeCapture()
             hub.bodyFileThreads.end()
             stores?.close(announce)
-            hub.logs.close()
+            hub.logs.close(tell: tell)
         }
         SignalWatch.ignoreBrokenPipes()
         SignalWatch.keepEndings()

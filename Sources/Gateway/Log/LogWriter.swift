@@ -22,6 +22,17 @@ final class LogWriter: @unchecked Sendable {
         let droppedLineCount = Atomic<UInt64>(0)
         let isClosing = Atomic(false)
         let reopeningCount = Atomic(0)
+        /// When the thread began to use the file that it uses now, in nanoseconds; 0 while it uses
+        /// none. A pipe or a terminal is always given up in time.
+        let fileUsedSince = Atomic<UInt64>(0)
+
+        /// Runs `use`, which may wait for a file system.
+        func whileUsing(file isFile: Bool, _ use: () -> Void) {
+            let start = isFile ? MonotonicInstant.now().nanoseconds : 0
+            fileUsedSince.store(start, ordering: .relaxed)
+            use()
+            fileUsedSince.store(0, ordering: .relaxed)
+        }
 
         /// True if something waits for the destination of the lines.
         var isAwaited: Bool {
@@ -78,12 +89,16 @@ final class LogWriter: @unchecked Sendable {
                 switch message {
                 case .lines(let batch):
                     let isLast = tally.isAwaited
-                    tally.drop(end.write(batch.lines, isLast: isLast))
+                    tally.whileUsing(file: destination.isFile) {
+                        tally.drop(end.write(batch.lines, isLast: isLast))
+                    }
                     tally.leave(byteCount: batch.lines.count)
                     batches.giveBack(batch)
                 case .reopen(let done):
                     tally.reopeningCount.wrappingSubtract(1, ordering: .relaxed)
-                    tally.drop(LogWriter.reopen(destination, &end, done: done))
+                    tally.whileUsing(file: destination.isFile) {
+                        tally.drop(LogWriter.reopen(destination, &end, done: done))
+                    }
                 case .close: loop.stop()
                 }
             }
@@ -135,11 +150,33 @@ final class LogWriter: @unchecked Sendable {
         done(IOError("log", .busy))
     }
 
-    /// Writes what was posted, then ends the thread. A file system that does not answer is not
-    /// waited for.
-    func close() {
+    /// How long the thread has waited for the file; zero if it does not, or if the log is no file.
+    var fileWait: Duration {
+        let since = tally.fileUsedSince.load(ordering: .relaxed)
+        guard since > 0 else { return .zero }
+        return MonotonicInstant.now() - MonotonicInstant(nanoseconds: since)
+    }
+
+    /// False if the file does not answer for two seconds.
+    func answers() -> Bool {
+        for _ in 0..<Self.answerMilliseconds {
+            guard fileWait > .zero else { return true }
+            HostSystem.pause(milliseconds: 1)
+        }
+        return fileWait < .milliseconds(Self.answerMilliseconds)
+    }
+
+    /// Has what was posted written, and then the thread end; see ``end(within:)``. False if it has
+    /// ended already.
+    func close() -> Bool {
         tally.isClosing.store(true, ordering: .relaxed)
-        if mailbox.post(.close) { thread.join(within: Self.farewell) }
+        return mailbox.post(.close)
+    }
+
+    /// Waits for the end of the thread after ``close()``, but not for a file system that does not
+    /// answer. Returns the number of bytes that were not written.
+    func end(within limit: Duration) -> Int {
+        thread.join(within: limit) ? 0 : tally.queuedByteCount.load(ordering: .relaxed)
     }
 
     /// Opens the file again; if that fails, the old file is written on. Returns the number of lost
@@ -163,8 +200,7 @@ final class LogWriter: @unchecked Sendable {
     }
 
     private static let awaitedMilliseconds = 1000
-    /// The longest wait for the thread's end. What was posted goes to a slow disk in less.
-    private static let farewell = Duration.seconds(10)
+    private static let answerMilliseconds = 2000
     /// The most batches that wait, each with the lines of one turn of a worker's loop.
     static let queueCountMax = 4096
     /// The most commands in the queue. They have room of their own, so that a slow disk does not
@@ -262,8 +298,33 @@ final class LogWriters: EventLog {
     /// The reason why a file could not be opened at the last rotation; nil if all could.
     var reopenFailure: IOError? { lastReopenFailure.withLock { $0 } }
 
-    func close() {
-        access?.close()
-        if events !== access { events?.close() }
+    /// The logs with their settings' names.
+    private var named: [(name: String, log: LogWriter)] {
+        var named: [(String, LogWriter)] = []
+        if let access { named.append(("log.access", access)) }
+        if let events, events !== access { named.append(("log.events", events)) }
+        return named
     }
+
+    /// The log whose file does not answer for two seconds; nil if there is none. Blocks meanwhile.
+    func awaitAnswers() -> String? { named.first { !$0.log.answers() }?.name }
+
+    /// The log that has waited for its file for longest, and for how long.
+    var longestFileWait: (name: String, time: Duration)? {
+        named.map { ($0.name, $0.log.fileWait) }.max { $0.1 < $1.1 }
+    }
+
+    /// Ends both logs once what they were given is written. `tell` hears of what was not.
+    func close(tell: (String) -> Void = { _ in }) {
+        let closing = named.filter { $0.log.close() }
+        let limit = MonotonicInstant.now() + Self.farewell
+        for (name, log) in closing {
+            let lostByteCount = log.end(within: max(.zero, limit - .now()))
+            guard lostByteCount > 0 else { continue }
+            tell("\(name): its file does not answer, so \(lostByteCount) bytes were not written")
+        }
+    }
+
+    /// The longest wait for both. What was posted goes to a slow disk in less.
+    private static let farewell = Duration.seconds(10)
 }

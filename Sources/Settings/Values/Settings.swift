@@ -283,6 +283,8 @@ public struct LogSettings: Hashable, Sendable {
         case standardOutput
         case standardError
         case file(path: String)
+
+        public var isFile: Bool { if case .file = self { true } else { false } }
     }
 
     /// The way in which lines name a key.
