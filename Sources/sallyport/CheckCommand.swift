@@ -3,8 +3,9 @@ import Settings
 /// `sallyport check`: shows all errors of a configuration at once, or a summary of it.
 enum CheckCommand {
     static let usage = """
-        usage: sallyport check [-c FILE] [--print | --json]
+        usage: sallyport check [-c FILE] [--here] [--print | --json]
 
+          --here          files that this user cannot use on this machine are errors, too
           --print         print the configuration with every default
           --json          print one JSON object with every error and warning
           --format json   the same
@@ -12,7 +13,7 @@ enum CheckCommand {
 
     static func main(_ words: [String]) {
         let arguments = Arguments(
-            words, options: ["-c", "--config", "--format"], flags: ["--print", "--json"],
+            words, options: ["-c", "--config", "--format"], flags: ["--here", "--print", "--json"],
             usage: usage)
         arguments.refuseOperands(usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
@@ -21,7 +22,7 @@ enum CheckCommand {
         guard ["text", "json"].contains(format), !prints || format == "text" else {
             Exit.usage(usage)
         }
-        let report = CheckReport(path: path)
+        let report = CheckReport(path: path, isHere: arguments.flags.contains("--here"))
         if format == "json" {
             Console.print(report.json)
         } else {

@@ -12,7 +12,8 @@ struct CheckReport {
 
     var isGood: Bool { errors.isEmpty }
 
-    init(path: String) {
+    /// `isHere`: the gateway is to run as this user on this machine.
+    init(path: String, isHere: Bool = false) {
         self.path = path
         switch ConfigurationFile.load(path) {
         case .failure(let found): errors = found.problems
@@ -20,14 +21,14 @@ struct CheckReport {
             errors = []
             settings = loaded.settings
             warnings = loaded.warnings
-            examine(loaded)
+            examine(loaded, isHere: isHere)
         }
     }
 
-    /// Examines the files that the configuration names. The gateway may run on another machine and
-    /// as another user, so faults that depend on them are no errors. A directory in place of a file
-    /// is one.
-    private mutating func examine(_ loaded: LoadedSettings) {
+    /// Examines the files that the configuration names. Unless the gateway is to run here, it may
+    /// run on another machine and as another user, so faults that depend on them are no errors. A
+    /// directory in place of a file is one.
+    private mutating func examine(_ loaded: LoadedSettings, isHere: Bool) {
         let requirements = StartRequirements(settings: loaded.settings)
         let faults =
             requirements.placeFaults() + requirements.losses() + requirements.secondNames()
@@ -35,8 +36,11 @@ struct CheckReport {
         func problem(_ fault: StartRequirements.Fault) -> ConfigurationProblem {
             loaded.problem(fault.text, at: fault.setting)
         }
-        warnings += faults.filter { !$0.isCertain }.map(problem)
-        errors += (faults.filter(\.isCertain) + requirements.keyFaults()).map(problem)
+        let isError = { (fault: StartRequirements.Fault) in
+            fault.isCertain || isHere && fault.endsStart
+        }
+        warnings += faults.filter { !isError($0) }.map(problem)
+        errors += (faults.filter(isError) + requirements.keyFaults()).map(problem)
     }
 
     func complain() {

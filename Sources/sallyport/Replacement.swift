@@ -6,7 +6,7 @@ enum Replacement {
     static func problem(configurationPath: String) -> String? {
         do throws(IOError) {
             let ending = try ChildProgram.run(
-                [program, "check", "-c", configurationPath], within: patience)
+                [program, "check", "--here", "-c", configurationPath], within: patience)
             guard ending.exitCode != 0 else { return nil }
             // Without the excerpts below errors.
             let lines = ending.output.split(separator: "\n").filter { !$0.hasPrefix("  ") }

@@ -27,7 +27,8 @@ extension StartRequirements {
         return [
             Fault(
                 setting: "registry",
-                text: "\(path) has another name (a hard link), so no gateway starts with it")
+                text: "\(path) has another name (a hard link), so no gateway starts with it",
+                endsStart: true)
         ]
     }
 }

@@ -11,6 +11,8 @@ struct StartRequirements {
         let text: String
         /// True if the fault would be the same on any other machine and for any other user.
         var isCertain = false
+        /// True if a gateway of this user does not start on this machine.
+        var endsStart = false
     }
 
     let settings: Settings
@@ -78,7 +80,7 @@ struct StartRequirements {
         if File.exists(path) {
             return File.canChange(path)
                 ? roomFaults(setting, directory)
-                : [Fault(setting: setting, text: "\(path) cannot be written")]
+                : [Fault(setting: setting, text: "\(path) cannot be written", endsStart: true)]
         }
         return directoryFaults(setting, directory)
     }
@@ -90,7 +92,8 @@ struct StartRequirements {
         }
         return [
             Fault(
-                setting: setting, text: "cannot create a file in \(directory): \(obstacle.text)")
+                setting: setting, text: "cannot create a file in \(directory): \(obstacle.text)",
+                endsStart: true)
         ]
     }
 

@@ -248,4 +248,20 @@ extension UpgradeTests {
         try refused(gateway, because: "exit code 78")
         #expect(try gateway.exchange("GET", "/").status == 200)
     }
+
+    @Test("serves on where this user could not start the next program here")
+    func places() throws {
+        let directory = try ScratchDirectory()
+        let folder = directory.path(of: "logs")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.more = ["log: { access: \(folder)/access.log }"]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        try FileManager.default.removeItem(atPath: folder)
+        try refused(gateway, because: "exit code 78")
+        #expect(try gateway.exchange("GET", "/").status == 200)
+        let check = try BuiltProgram.run(["check", "-c", gateway.configurationPath])
+        #expect(check.status == .exited(0) && check.standardError.contains("log.access"))
+    }
 }
