@@ -3,9 +3,9 @@ import Settings
 
 /// Resolves the names of upstream servers on a thread of their own, at the start too.
 extension Gateway {
-    /// The time that a start waits for names. Servers without an address are down until they have
-    /// one.
-    private static let patience = Duration.seconds(5)
+    /// The time that a start, or a reload, waits for names. Servers without an address are down
+    /// until they have one.
+    static let namePatience = Duration.seconds(5)
 
     /// Resolves names from now on, if `settings` have any.
     func startNameRefresher(for settings: Settings) throws {
@@ -24,7 +24,7 @@ extension Gateway {
     func awaitNames(on loop: EventLoop) {
         guard nameRefresher != nil else { return }
         let timer = Timer(loop: loop) { loop.stop() }
-        timer.schedule(after: Self.patience)
+        timer.schedule(after: Self.namePatience)
         whenNamesAreAsked = { loop.stop() }
         loop.run()
         timer.cancel()

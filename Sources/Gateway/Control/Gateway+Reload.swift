@@ -14,7 +14,7 @@ struct PreparedReload: Sendable {
     init(_ configuration: LoadedConfiguration, hub: Hub) throws(ConfigurationFailure) {
         let settings = configuration.settings
         self.configuration = configuration
-        servers = try hub.addresses(of: settings.upstreams)
+        servers = try hub.addresses(of: settings.upstreams, within: Gateway.namePatience)
         var binds: [Endpoint: Result<SocketAddress, IOError>] = [:]
         for bind in settings.binds where bind.isName {
             binds[bind] = Result { () throws(IOError) in try bind.socketAddress() }

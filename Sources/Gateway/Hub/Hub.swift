@@ -74,12 +74,12 @@ final class Hub: Sendable {
         upstreams = UpstreamRegister(resolver: resolver)
     }
 
-    /// The addresses that the servers of `settings` stand for. With `names` it asks the system's
-    /// resolver, and blocks, perhaps for long: never call it on a thread with a loop.
+    /// The addresses that the servers of `settings` stand for. With a `limit` it asks the system's
+    /// resolver for names, and blocks for as long: never call it on a thread with a loop.
     func addresses(
-        of settings: [UpstreamSettings], names: Bool = true
+        of settings: [UpstreamSettings], within limit: Duration? = nil
     ) throws(ConfigurationFailure) -> ResolvedServers {
-        try upstreams.addresses(of: settings, names: names)
+        try upstreams.addresses(of: settings, within: limit)
     }
 
     /// Makes the upstreams of a configuration the current ones.

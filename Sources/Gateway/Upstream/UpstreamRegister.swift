@@ -44,22 +44,46 @@ final class UpstreamRegister: Sendable {
 
     var current: [ServerGroup] { contents.withLock { $0.groups } }
 
-    /// Returns the addresses that the servers of a configuration stand for; with `names` also those
-    /// that have to be resolved. It changes nothing.
+    /// Returns the addresses that the servers of a configuration stand for; with a `limit` also
+    /// those of names that were resolved within it. It changes nothing.
     func addresses(
-        of upstreams: [UpstreamSettings], names: Bool
+        of upstreams: [UpstreamSettings], within limit: Duration?
     ) throws(ConfigurationFailure) -> ResolvedServers {
         var resolved = ResolvedServers()
         for upstream in upstreams {
-            for server in upstream.servers where names || !server.endpoint.isName {
+            for server in upstream.servers where !server.endpoint.isName {
                 resolved.resolve(server.endpoint, of: upstream, by: resolver)
             }
         }
+        if let limit { resolved = named(upstreams, beside: resolved, within: limit) }
         // An endpoint that is no name and has no address will never have one.
         if let failure = resolved.failures.first(where: { !$0.endpoint.isName }) {
             throw ConfigurationFailure("upstreams.\(failure.upstream): \(failure.error)")
         }
         return resolved
+    }
+
+    /// Asks for names on another thread, those without any address first: if a name server is
+    /// silent, it is so for each of them.
+    private func named(
+        _ upstreams: [UpstreamSettings], beside begun: ResolvedServers, within limit: Duration
+    ) -> ResolvedServers {
+        let known = contents.withLock { $0.addresses }
+        let names = upstreams.flatMap { upstream in
+            upstream.servers.filter(\.endpoint.isName).map { (upstream, $0.endpoint) }
+        }
+        guard !names.isEmpty else { return begun }
+        let asked = names.filter { known[$0.1] == nil } + names.filter { known[$0.1] != nil }
+        let (found, resolver) = (Locked(begun), resolver)
+        let thread = try? Thread.spawn(name: "names") {
+            var resolved = begun
+            for (upstream, endpoint) in asked {
+                resolved.resolve(endpoint, of: upstream, by: resolver)
+                found.withLock { [resolved] in $0 = resolved }
+            }
+        }
+        thread?.join(within: limit)
+        return found.withLock { $0 }
     }
 
     /// Takes the upstreams of a configuration. A name that was not resolved keeps its old

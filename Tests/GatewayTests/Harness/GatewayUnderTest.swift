@@ -97,7 +97,9 @@ final class GatewayUnderTest {
             logs: try LogWriters(settings.log),
             descriptors: descriptors, resolver: names.resolver,
             signatures: TestSignatures.batching)
-        hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
+        hub.take(
+            settings.upstreams,
+            try hub.addresses(of: settings.upstreams, within: ChildProcess.patience))
         self.hub = hub
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 16)
         self.mailbox = mailbox
@@ -217,7 +219,9 @@ final class GatewayUnderTest {
         let site = try Site(
             settings: settings, challengeKeys: challengeKeys, generation: generation,
             rollouts: rollouts, platforms: platforms)
-        hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
+        hub.take(
+            settings.upstreams,
+            try hub.addresses(of: settings.upstreams, within: ChildProcess.patience))
         let kept = listeners.map { BoundListener(context: $0) }
         let reports = try Mailbox<WorkerReport>(countMax: 1)
         try #require(
