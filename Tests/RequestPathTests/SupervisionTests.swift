@@ -53,11 +53,25 @@ extension SupervisionTests {
         #expect(receiver.waiting() == nil)
     }
 
-    @Test("keeps the watchdog quiet")
-    func watchdog() throws {
+    @Test("says that a reload has ended which failed while the next program was asked")
+    func reloadDuringCheck() throws {
         let receiver = try NotifyReceiver(directory.path(of: "notify"))
-        let gateway = try gateway(receiver, watchdogMicroseconds: 100_000)
-        for _ in 0..<5 { try receiver.wait(for: "WATCHDOG=1") }
+        let gateway = try gateway(receiver)
+        #expect(try receiver.next().first == "READY=1")
+        try directory.replace("sallyport-\(gateway.port).yaml", with: "nonsense: 1\n")
+        gateway.current.send(signal: SIGUSR2)
+        try gateway.waitForEvent("upgrading")
+        gateway.current.send(signal: SIGHUP)
+        try gateway.waitForEvent("reload_failed")
+        try receiver.wait(for: "RELOADING=1")
+        #expect(try receiver.next().first == "READY=1")
+    }
+
+    @Test("keeps the watchdog quiet", arguments: [(100_000, 5), (7_200_000_000, 1)])
+    func watchdog(microseconds: Int, beatCount: Int) throws {
+        let receiver = try NotifyReceiver(directory.path(of: "notify"))
+        let gateway = try gateway(receiver, watchdogMicroseconds: microseconds)
+        for _ in 0..<beatCount { try receiver.wait(for: "WATCHDOG=1") }
         #expect(try gateway.terminate() == .exited(0))
     }
 

@@ -98,7 +98,7 @@ extension Gateway {
 
     private func tellFailedReload(_ failure: ConfigurationFailure) {
         hub.reloads.failed(failure)
-        if !isDraining, upgrade.step == .none {
+        if !isDraining, upgrade.step == .none || upgrade.step == .checking {
             supervision?.changeEnded("\(servingText); the last reload failed: \(failure)")
         }
         control?.log.event(

@@ -125,8 +125,10 @@ public struct Supervisor {
         socket = try NotifySocket(name)
         let isOurs =
             HostSystem.environment("WATCHDOG_PID").map { $0 == "\(HostSystem.processID)" } ?? true
-        watchdog = HostSystem.environment("WATCHDOG_USEC").flatMap { UInt32($0) }
-            .flatMap { isOurs && $0 >= Self.watchdogMicrosecondsMin ? .microseconds($0) : nil }
+        watchdog = HostSystem.environment("WATCHDOG_USEC").flatMap { UInt64($0) }.flatMap {
+            guard isOurs, $0 >= Self.watchdogMicroseconds.lowerBound else { return nil }
+            return .microseconds(min($0, Self.watchdogMicroseconds.upperBound))
+        }
     }
 
     init(socket: NotifySocket?, watchdog: Duration?) {
@@ -134,6 +136,7 @@ public struct Supervisor {
         self.watchdog = watchdog
     }
 
-    /// The shortest watchdog interval, because timers count milliseconds.
-    private static let watchdogMicrosecondsMin: UInt32 = 40_000
+    /// The shortest watchdog interval, because timers count milliseconds, and one that is long
+    /// enough for any other: an hour.
+    private static let watchdogMicroseconds: ClosedRange<UInt64> = 40_000...3_600_000_000
 }
