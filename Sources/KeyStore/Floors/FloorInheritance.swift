@@ -97,8 +97,11 @@ public struct FloorInheritance: Sendable {
         do throws(IOError) {
             return try File.namesBeginning(base).sorted()
         } catch {
-            // A directory in memory need not be there.
-            if error.reason != .notFound || base == location.diskBase {
+            // A directory in memory need not be there. A process without a descriptor looks again
+            // later; what is to be found stays.
+            if error.reason != .outOfDescriptors,
+                error.reason != .notFound || base == location.diskBase
+            {
                 note(.unreadable(error))
             }
             return []
