@@ -3,7 +3,7 @@ import CLinux
 
 /// The socket on which a service manager hears about its service. The corresponding C function is
 /// `sd_notify`; sd_notify(3) describes the protocol and its words.
-public final class NotifySocket {
+public final class NotifySocket: Sendable {
     private let descriptor: Descriptor
     /// The name in the kernel's form: an abstract one begins with a NUL.
     private let name: [UInt8]

@@ -69,6 +69,8 @@ enum RunCommand {
         let files = ConfigurationFiles()
         let settings = ConfigurationFile.loadOrExit(path, noting: files, warns: true).settings
         let supervisor = try Supervisor()
+        let beat = try OpeningBeat(supervisor)
+        defer { beat?.end() }
         // Before any file is made, so that a start that fails because an address is in use leaves
         // none.
         let listeners = try listeners(settings, inherited)

@@ -75,6 +75,29 @@ extension SupervisionTests {
         #expect(try gateway.terminate() == .exited(0))
     }
 
+    @Test(
+        "keeps it quiet while a disk holds the start up",
+        .enabled(if: LoopFileSystem.isAllowed(), Comment(rawValue: LoopFileSystem.needs)))
+    func slowStart() throws {
+        let receiver = try NotifyReceiver(directory.path(of: "notify"))
+        let disk = try LoopFileSystem()
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.registryPath = disk.path + "/registry.db"
+        let text = configuration.text(
+            port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path)
+        let path = try directory.write(text, to: "slow.yaml")
+        try disk.freeze()
+        let process = try ChildProcess(
+            BuiltProgram.sallyport, ["run", "-c", path],
+            environment: ["NOTIFY_SOCKET": receiver.name, "WATCHDOG_USEC": "100000"])
+        for _ in 0..<5 { try receiver.wait(for: "WATCHDOG=1") }
+        #expect(!process.text(on: .standardError).contains(#""event":"ready""#))
+        disk.thaw()
+        try process.waitForLine(on: .standardError, containing: #""event":"ready""#)
+        process.terminate()
+        #expect(try process.waitForExit() == .exited(0))
+    }
+
     @Test("does not start where NOTIFY_SOCKET is no name")
     func badName() throws {
         let process = try ChildProcess(
