@@ -191,7 +191,8 @@ struct StatusInspection {
             StatusProblem(
                 .warning, .floorsUnkept,
                 "Accepted counters do not reach their files" + said("floors_unkept"),
-                "Look at the registry's disk, make room on it, and let the gateway write there.")
+                "Look at the file system that is named, or else at the registry's: make room, and "
+                    + "let the gateway write there.")
         ]
     }
 
