@@ -298,7 +298,11 @@ extension BodyStreamTests {
         try two.send(
             .headers(
                 1, HTTP2Client.head("POST", "/two", [("expect", "100-continue")]),
-                endStream: false))
+                endStream: false),
+            // This one does not wait, and has sent all of a body without a byte.
+            .headers(
+                3, HTTP2Client.head("POST", "/none", [("expect", "100-continue")]),
+                endStream: false), .data(3, []))
         // One that has nothing to wait for is late, and came after them.
         let late = try gateway.connect()
         try late.send(head + "\r\n")
@@ -310,5 +314,7 @@ extension BodyStreamTests {
         #expect(try patient.receive().status == 200)
         try two.send(.data(1, Array("ab".utf8)))
         #expect(try two.answer(1).status == 200)
+        let none = try two.answer(3)
+        #expect(none.status == 200 && none.interim.isEmpty)
     }
 }

@@ -117,6 +117,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     func endBody() {
         guard !isBodyComplete else { return }
         isBodyComplete = true
+        isContinueOwed = false
         if !hasAnswer { deadline?.clear() }
         exchange?.intake.endBody(trailers)
     }
