@@ -133,9 +133,8 @@ final class LogWriter: @unchecked Sendable {
     /// Waits until everything that was posted is written, or a second is over. For use before
     /// something that may end the process.
     func awaitWritten() {
-        for _ in 0..<Self.awaitedMilliseconds {
-            guard tally.queuedBatchCount.load(ordering: .relaxed) > 0 else { return }
-            HostSystem.pause(milliseconds: 1)
+        Self.pause(atMost: Self.awaitedMilliseconds) {
+            tally.queuedBatchCount.load(ordering: .relaxed) > 0
         }
     }
 
@@ -159,11 +158,16 @@ final class LogWriter: @unchecked Sendable {
 
     /// False if the file does not answer for two seconds.
     func answers() -> Bool {
-        for _ in 0..<Self.answerMilliseconds {
-            guard fileWait > .zero else { return true }
+        Self.pause(atMost: Self.answerMilliseconds) { fileWait > .zero }
+        return fileWait < .milliseconds(Self.answerMilliseconds)
+    }
+
+    /// Blocks while `isDue`, looking once a millisecond.
+    private static func pause(atMost milliseconds: Int, while isDue: () -> Bool) {
+        for _ in 0..<milliseconds {
+            guard isDue() else { return }
             HostSystem.pause(milliseconds: 1)
         }
-        return fileWait < .milliseconds(Self.answerMilliseconds)
     }
 
     /// Has what was posted written, and then the thread end; see ``end(within:)``. False if it has
@@ -276,10 +280,10 @@ final class LogWriters: EventLog {
     ///
     /// - Parameter tellsSuccess: true to log when all of them are open. Failures are always logged.
     func reopen(tellsSuccess: Bool) {
-        let writers = [access, events === access ? nil : events].compactMap(\.self)
-        let reopening = Locked(LogReopening(waitingCount: writers.count))
-        for writer in writers {
-            writer.reopen { [self] error in
+        let logs = named
+        let reopening = Locked(LogReopening(waitingCount: logs.count))
+        for (_, log) in logs {
+            log.reopen { [self] error in
                 if let error {
                     // Set before the event is written, so that a reader of the event finds it
                     // here.
