@@ -89,6 +89,14 @@ extension ListedKeyRevocationTests {
         withExtendedLifetime(timer) {}
     }
 
+    /// Runs a loop whose clock a test moves, until `isDone`.
+    private func step(_ loop: EventLoop, until isDone: () -> Bool) throws {
+        try repeatWhile(!isDone()) {
+            loop.runUntilIdle()
+            _ = poll(nil, 0, 1)
+        }
+    }
+
     private func statuses(_ ids: [KeyID]) throws -> [KeyStatus?] {
         try ids.map { try administration.find($0)?.status }
     }
@@ -166,18 +174,12 @@ extension ListedKeyRevocationTests {
         let revocation = revocation(loop)
         isDown.withLock { $0 = true }
         revocation.take(try list("aa"), from: "x")
-        func wait(_ isDone: () -> Bool) throws {
-            try repeatWhile(!isDone()) {
-                loop.runUntilIdle()
-                _ = poll(nil, 0, 1)
-            }
-        }
-        try wait { state.figures?.revokingFailure != nil }
+        try step(loop) { state.figures?.revokingFailure != nil }
         #expect(try statuses(ids) == [.active])
         #expect(events.names.withLock(\.self) == ["android_revocation_failed"])
         isDown.withLock { $0 = false }
         clock.now = clock.now + .seconds(61)
-        try wait { state.figures?.revokedKeyCount == 1 }
+        try step(loop) { state.figures?.revokedKeyCount == 1 }
         #expect(try statuses(ids) == [.revoked] && state.figures?.revokingFailure == nil)
         revocation.close()
     }
@@ -207,17 +209,11 @@ extension ListedKeyRevocationTests {
             now: MonotonicInstant(nanoseconds: 1_000_000_000_000), wallMilliseconds: 0)
         let loop = try EventLoop(clock: clock)
         let revocation = revocation(loop)
-        func wait(_ count: UInt64) throws {
-            try repeatWhile(state.figures?.revokedKeyCount != count) {
-                loop.runUntilIdle()
-                _ = poll(nil, 0, 1)
-            }
-        }
         revocation.take(try list("aa"), from: "x")
-        try wait(1)
+        try step(loop) { state.figures?.revokedKeyCount == 1 }
         let late = try enrol([["aa"]])
         clock.now = clock.now + .seconds(61)
-        try wait(2)
+        try step(loop) { state.figures?.revokedKeyCount == 2 }
         #expect(try statuses(first + late) == [.revoked, .revoked])
         revocation.close()
     }
