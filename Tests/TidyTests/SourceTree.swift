@@ -50,19 +50,23 @@ enum SourceTree {
     static let root = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    static let files: [SourceFile] = {
-        let paths = FileManager.default.enumerator(atPath: root.path)
-        var files: [SourceFile] = []
-        while let path = paths?.nextObject() as? String {
-            let name = path.split(separator: "/").last.map(String.init) ?? path
-            if name.hasPrefix(".build") || [".git", ".swiftpm", "demo-run", "dist"].contains(name) {
-                paths?.skipDescendants()
-            } else if let file = read(path) {
-                files.append(file)
-            }
+    static let files: [SourceFile] = files(below: "").sorted { $0.path < $1.path }
+
+    /// Looks into no folder of a build. Where files come and go, Foundation's enumerator leaves out
+    /// folders beside them.
+    private static func files(below folder: String) -> [SourceFile] {
+        let absolute = root.appendingPathComponent(folder).path
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: absolute) else {
+            return [read(folder)].compactMap(\.self)
         }
-        return files.sorted { $0.path < $1.path }
-    }()
+        return names.filter { !isBuilt($0) }.flatMap { name in
+            files(below: folder.isEmpty ? name : "\(folder)/\(name)")
+        }
+    }
+
+    private static func isBuilt(_ name: String) -> Bool {
+        name.hasPrefix(".build") || [".git", ".swiftpm", "demo-run", "dist"].contains(name)
+    }
 
     static let swiftFiles: [SourceFile] = files.filter(\.isSwift)
 
