@@ -64,20 +64,17 @@ public final class ScriptedResolver: Sendable {
         try Data(address.utf8).write(to: URL(fileURLWithPath: "\(names)/\(name)"))
     }
 
-    /// From now on who asks for `name` waits for ``answer(_:_:)``.
+    /// From now on an answer about `name` does not come before ``release(_:_:)``.
     public func hold(_ name: String) throws {
         guard mkfifo("\(names)/\(name)", 0o600) == 0 else { throw RawSocketError.system("mkfifo") }
     }
 
-    /// Waits until somebody asks for `name`, and holds the answer back until `meanwhile` is over.
-    public func answer(_ name: String, _ address: String, meanwhile: () throws -> Void) throws {
-        let file = open("\(names)/\(name)", O_WRONLY)
+    /// From now on `name` stands for `address`. Those that wait for an answer get none.
+    public func release(_ name: String, _ address: String) throws {
+        // A look-up waits until this end is open, and then reads until it is closed.
+        let file = open("\(names)/\(name)", O_RDWR)
         guard file >= 0 else { throw RawSocketError.system("open") }
         defer { close(file) }
-        try meanwhile()
-        let bytes = Array(address.utf8)
-        guard write(file, bytes, bytes.count) == bytes.count else {
-            throw RawSocketError.system("write")
-        }
+        try Data(address.utf8).write(to: URL(fileURLWithPath: "\(names)/\(name)"), options: .atomic)
     }
 }
