@@ -62,7 +62,7 @@ struct FailureReport: Sendable, Equatable {
             case .invalidInput: "invalidInput"
             case .invalidKey: "invalidKey"
             case .serverUnavailable: "serverUnavailable"
-            default: "other"
+            @unknown default: "other"
             }
         case let error as URLError: code(of: error)
         case let error as ClientError:
