@@ -33,6 +33,8 @@ public enum AndroidAttestationFailure: Error, Hashable, Sendable {
     /// A certificate above the leaf describes a key.
     case extensionInIntermediate(index: Int)
     case extensionMissing
+    /// The certificate above the leaf is not that of a phone's attestation key.
+    case attestationCertificate
     case notYetValid(index: Int)
     case expired(index: Int)
     case revoked(index: Int, RevocationList.Status)
@@ -74,6 +76,7 @@ public enum AndroidAttestationFailure: Error, Hashable, Sendable {
         case .signatureInvalid: "signature_invalid"
         case .extensionInIntermediate: "extension_in_intermediate"
         case .extensionMissing: "extension_missing"
+        case .attestationCertificate: "attestation_certificate"
         case .notYetValid: "not_yet_valid"
         case .expired: "expired"
         case .revoked: "revoked"
@@ -101,7 +104,8 @@ public enum AndroidAttestationFailure: Error, Hashable, Sendable {
     public static let allCodes = [
         "chain_length", "certificate_malformed", "leaf_key", "root_unknown", "chain_order",
         "issuer_key", "signature_invalid", "extension_in_intermediate", "extension_missing",
-        "not_yet_valid", "expired", "revoked", "key_id_mismatch", "key_description_malformed",
+        "attestation_certificate", "not_yet_valid", "expired", "revoked", "key_id_mismatch",
+        "key_description_malformed",
         "challenge_mismatch", "tag_order", "device_identifiers", "security_level", "origin",
         "key_parameters", "purpose", "digest", "all_applications", "root_of_trust_missing",
         "device_unlocked", "verified_boot", "patch_level", "package", "signing_digest",
@@ -122,6 +126,8 @@ extension AndroidAttestationFailure: CodedFailure {
         case .extensionInIntermediate(let index):
             "certificate \(index) describes a key, so it may have no other below it"
         case .extensionMissing: "the leaf does not describe its key"
+        case .attestationCertificate:
+            "the certificate above the leaf is not that of a phone's attestation key"
         case .notYetValid(let index): "certificate \(index) is not valid yet"
         case .expired(let index): "certificate \(index), remotely provisioned, has expired"
         case .revoked(let index, let status):

@@ -33,6 +33,12 @@ public enum AndroidFault: String, Sendable, CaseIterable {
     case leafSignatureDamaged
     /// The owner of a genuine key signs a description of his own with it.
     case leafBelowGenuineLeaf
+    /// The key that vouches for the leaf was certified by a thief of the phone's attestation key.
+    case leafBelowOwnAuthority
+    /// The key that vouches for the leaf is a virtual machine's, which its owner can read.
+    case leafBelowVirtualMachine
+    /// The key that vouches for the leaf is such a one, certified by Google's server itself.
+    case leafBelowVirtualMachineOfServer
     case extensionInRoot
     case extensionMissing
     case issuerNotYetValid
@@ -121,6 +127,8 @@ public enum AndroidFault: String, Sendable, CaseIterable {
             "signature_invalid"
         case .leafBelowGenuineLeaf, .extensionInRoot: "extension_in_intermediate"
         case .extensionMissing: "extension_missing"
+        case .leafBelowOwnAuthority, .leafBelowVirtualMachine, .leafBelowVirtualMachineOfServer:
+            "attestation_certificate"
         case .issuerNotYetValid, .remoteIssuerNotYetValid: "not_yet_valid"
         case .remoteIssuerExpired, .remoteServerExpired: "expired"
         case .otherLeafKey: "key_id_mismatch"

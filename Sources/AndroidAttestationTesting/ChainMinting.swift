@@ -31,7 +31,7 @@ struct ChainMinting {
         // Some faults are of remotely provisioned chains only.
         switch fault {
         case .remoteIssuerExpired, .remoteServerExpired, .remoteIssuerNotYetValid,
-            .provisioningMalformed:
+            .provisioningMalformed, .leafBelowVirtualMachine, .leafBelowVirtualMachineOfServer:
             profile.provisioning = .remote
             profile.quirks.remove(.noProvisioningInfo)
         case .issuerNotYetValid: profile.provisioning = .factory
@@ -143,7 +143,7 @@ struct ChainMinting {
                     key: google.serverKey), at: 0)
         }
         var attestation = try issuer(
-            SimulatedGoogle.attestationName(profile), google.attestationKeys[place],
+            attestationName, google.attestationKeys[place],
             below: drafts[0].writer.subject, days: isRemote ? (3, 20) : (730, 2922),
             .ecdsa(.sha256))
         attestation.serial = google.attestationSerials[place]
@@ -152,14 +152,33 @@ struct ChainMinting {
                 .init(oid: TestIdentifiers.provisioningInfo, value: provisioningInfo))
         }
         drafts.insert(Draft(writer: attestation, key: google.attestationKeys[place]), at: 0)
-        if profile.hasOwnAuthority {
-            let key = try SimulatedGoogle.key(.p256)
-            let name = CertificateWriter.name([(TestIdentifiers.organization, "StrongBox")])
-            let own = try issuer(
-                name, key, below: attestation.subject, days: (1, 20), .ecdsa(.sha256))
-            drafts.insert(Draft(writer: own, key: key), at: 0)
+        switch fault {
+        case .leafBelowOwnAuthority:
+            try insertIssuer(TestIdentifiers.organization, "StrongBox", &drafts)
+        case .leafBelowVirtualMachine:
+            try insertIssuer(TestIdentifiers.commonName, "Virtual Machine Key", &drafts)
+        default: break
         }
         return drafts
+    }
+
+    /// Puts a key that the phone was not given between the leaf and the attestation certificate.
+    private func insertIssuer(
+        _ type: [UInt8], _ name: String, _ drafts: inout [Draft]
+    ) throws(SimulationError) {
+        let key = try SimulatedGoogle.key(.p256)
+        let writer = try issuer(
+            CertificateWriter.name([(type, name)]), key, below: drafts[0].writer.subject,
+            days: (1, 20), .ecdsa(.sha256))
+        drafts.insert(Draft(writer: writer, key: key), at: 0)
+    }
+
+    private var attestationName: [UInt8] {
+        switch fault {
+        case .leafBelowVirtualMachine, .leafBelowVirtualMachineOfServer:
+            CertificateWriter.name([(TestIdentifiers.organization, "AVF")])
+        default: SimulatedGoogle.attestationName(profile)
+        }
     }
 
     /// An issuer that is valid from some days before `seconds` to some days after.

@@ -18,9 +18,6 @@ public struct PhoneProfile: Sendable, Hashable {
     public var signingDigests: [Bytes32]
     public var securityLevel = AndroidSecurityLevel.trustedEnvironment
     public var provisioning = Provisioning.factory
-    /// True if a thief has the phone's attestation key, and has certified a key of their own with
-    /// it, which then vouches for others.
-    public var hasOwnAuthority = false
     /// The number of certificates issued to the phone in 30 days, as a server states it.
     public var certificatesIssued: UInt64 = 16
     /// The version: 1 to 4 of Keymaster, 100 to 500 of KeyMint.

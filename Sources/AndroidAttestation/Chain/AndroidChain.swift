@@ -26,15 +26,9 @@ struct AndroidChain: Sendable {
     }
 
     var leaf: AndroidCertificate { certificates[0] }
-    /// The certificate of the key that the phone was given: the second below the root, or the one
-    /// below the certificate of Google's server. It has signed the leaf, unless a thief of its key
-    /// has put certificates of their own between the two.
-    var attestation: AndroidCertificate { certificates[attestationIndex] }
-    var attestationIndex: Int {
-        let index = max(certificates.count - 3, 1)
-        let organizations = certificates[index].subject.values(ObjectIdentifiers.organizationName)
-        return organizations.contains("Google LLC") ? max(index - 1, 1) : index
-    }
+    /// The certificate of the key that the phone was given, once ``AndroidProvisioning`` has found
+    /// that it is.
+    var attestation: AndroidCertificate { certificates[1] }
     var root: AndroidCertificate { certificates[certificates.count - 1] }
     /// The indices of the certificates between leaf and root.
     var intermediates: Range<Int> { 1..<certificates.count - 1 }

@@ -24,31 +24,41 @@ public enum AndroidProvisioning: Hashable, Sendable {
         return count
     }
 
-    /// The organisations that Google's server names in the certificates it issues.
+    /// The organisation that Google's servers name as their own.
+    private static let server = "Google LLC"
+    /// The organisations that they name in the certificates of phones' keys.
     private static let remoteOrganizations: Set<String> = ["TEE", strongBox]
     private static let strongBox = "StrongBox"
 
     /// Tells the kind by the extension of the attestation certificate or, for servers that wrote
     /// none yet, by the organisation of its subject. Either counts, because the rules of remote
     /// certificates are the stricter ones.
+    ///
+    /// A phone's key is certified by the maker's certificate below the root, or by a server of
+    /// Google's; it must have signed the leaf itself. The same servers certify keys that their
+    /// owner may read, such as those of a phone's virtual machines, and the thief of a phone's key
+    /// can certify others with it. They vouch for nothing.
     init(of chain: AndroidChain) throws(AndroidAttestationFailure) {
+        var index = max(chain.certificates.count - 3, 1)
+        let top = index
+        while index > 1, chain.certificates[index].organizations.contains(Self.server) {
+            index -= 1
+        }
+        let isNamed = chain.attestation.organizations.contains {
+            Self.remoteOrganizations.contains($0)
+        }
+        guard index == 1, isNamed || index == top else { throw .attestationCertificate }
         var info: ProvisioningInfo?
-        for index in chain.intermediates {
-            let certificate = chain.certificates[index]
-            guard let value = certificate.extensionValue(ObjectIdentifiers.provisioningInfo) else {
-                continue
-            }
+        if let value = chain.attestation.extensionValue(ObjectIdentifiers.provisioningInfo) {
             do {
-                let found = try ProvisioningInfo(parsing: value.span)
-                info = info ?? found
+                info = try ProvisioningInfo(parsing: value.span)
             } catch {
-                throw .certificateMalformed(index: index, .provisioningInfo)
+                throw .certificateMalformed(index: 1, .provisioningInfo)
             }
         }
-        let organizations = chain.attestation.subject.values(ObjectIdentifiers.organizationName)
-        let isRemote =
-            info != nil || organizations.contains { Self.remoteOrganizations.contains($0) }
-        self = isRemote ? .remote(certificatesIssued: info?.certificatesIssued) : .factory
+        self =
+            isNamed || info != nil
+            ? .remote(certificatesIssued: info?.certificatesIssued) : .factory
     }
 
     /// True if the chain says that the key that vouches is in a StrongBox: by the organisation of
@@ -56,10 +66,9 @@ public enum AndroidProvisioning: Hashable, Sendable {
     func isStrongBox(_ chain: AndroidChain) -> Bool {
         switch self {
         case .remote:
-            chain.attestation.subject.values(ObjectIdentifiers.organizationName)
-                .contains(Self.strongBox)
+            chain.attestation.organizations.contains(Self.strongBox)
         case .factory:
-            (chain.attestationIndex..<chain.intermediates.upperBound).contains { index in
+            chain.intermediates.contains { index in
                 chain.certificates[index].subject.values().contains(Self.strongBox)
             }
         }
@@ -94,4 +103,8 @@ public struct ProvisioningInfo: Hashable, Sendable {
         }
         self.certificatesIssued = certificatesIssued
     }
+}
+
+extension AndroidCertificate {
+    fileprivate var organizations: [String] { subject.values(ObjectIdentifiers.organizationName) }
 }

@@ -91,13 +91,18 @@ extension Explanation {
         _ chain: AndroidChain, _ expected: AndroidExpectations
     ) -> AndroidProvisioning? {
         var provisioning: AndroidProvisioning?
+        check("provisioning", "the key of the phone itself vouches for the leaf") {
+            () throws(AndroidAttestationFailure) in
+            provisioning = try AndroidProvisioning(of: chain)
+            return nil
+        }
         let moment = RFC3339.text(expected.seconds)
         check("validity", "the issuers are valid by the rules of their kind, judged at \(moment)") {
             () throws(AndroidAttestationFailure) in
-            let kind = try AndroidProvisioning(of: chain)
-            provisioning = kind
+            guard let provisioning else { return "the kind of provisioning is not known" }
             try ChainChecks.validity(
-                of: chain, kind, at: expected.seconds, skewSeconds: expected.clockSkewSeconds)
+                of: chain, provisioning, at: expected.seconds,
+                skewSeconds: expected.clockSkewSeconds)
             return nil
         }
         check("revocation", "no certificate is on the revocation list") {

@@ -23,6 +23,10 @@ enum AndroidCauses {
             "The key was made without a challenge, so nothing attests it.",
             "Make the key with setAttestationChallenge."),
         Row(
+            [.attestationInvalid], ["attestation_certificate"], .stranger,
+            "A key that is not a phone's attestation key vouches for the app's.",
+            "A forgery, as by the owner of a phone's virtual machine or a thief of its key."),
+        Row(
             [.attestationInvalid], ["not_yet_valid", "expired"], .clientApp,
             "A certificate of the chain is outside its time.",
             "Send the chain as soon as the key is made. If all fail, set the gateway's clock."),

@@ -45,27 +45,6 @@ extension AndroidSignalTests {
         #expect(line.contains(#""signals":["\#(Self.name)"]"#))
     }
 
-    @Test(
-        "certificates that the thief of a key has made with it count as that key's",
-        arguments: PhoneProfile.Provisioning.allCases)
-    func ownAuthorities(provisioning: PhoneProfile.Provisioning) throws {
-        let gateway = try Self.gateway(.atMost(2, .deny))
-        let phones = try (0..<3).map { _ in
-            try PhoneClient(gateway) {
-                $0.provisioning = provisioning
-                $0.hasOwnAuthority = true
-            }
-        }
-        for phone in phones[..<2] { #expect(try phone.enrol().status == 200) }
-        #expect(try phones[2].enrol().code == "abuse_suspected")
-        // Their name of a StrongBox is no proof of one.
-        let claim = try PhoneClient(gateway) {
-            $0.provisioning = provisioning
-            $0.hasOwnAuthority = true
-        }
-        #expect(try claim.enrol(fault: .strongBoxByClaim).code == "attestation_invalid")
-    }
-
     @Test("chains that were not verified, and keys that are enrolled again, do not count")
     func uncounted() throws {
         let gateway = try Self.gateway(.atMost(2, .deny))
