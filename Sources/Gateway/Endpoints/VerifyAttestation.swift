@@ -15,8 +15,9 @@ extension EndpointDesk {
     /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
     func verifyAttestation() throws(Refusal) -> Step {
         state.enrolment = try verifiedEnrolment()
-        return site.signals?.deviceBits == nil
-            ? try enrol(nil) : try enrolling(readDeviceBits)
+        // Only Apple's devices have such bits.
+        let asksForBits = site.signals?.deviceBits != nil && enrolmentPlatform == .apple
+        return asksForBits ? try enrolling(readDeviceBits) : try enrol(nil)
     }
 
     /// Has the registry keep the key, with the bits of its device as far as they are known.

@@ -89,6 +89,18 @@ extension AndroidSignalTests {
         #expect(gateway.hub.meters[0].raisedCount(.certificateKeys) == 0)
     }
 
+    @Test("a phone needs no token of Apple's", arguments: [true, false])
+    func deviceBits(isRequired: Bool) throws {
+        let gateway = try PhoneClient.gateway(revocations: { .off }) {
+            var bits = SignalSettings.DeviceBits()
+            bits.token = isRequired ? .required : .optional
+            $0.signals.deviceBits = bits
+        }
+        #expect(try PhoneClient(gateway).enrol().status == 200)
+        let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
+        #expect(!page.contains("sallyport_enrolment_device_tokens_total{outcome=\"missing\"} 1"))
+    }
+
     @Test("the log says how many certificates Google has issued to a phone, and no metric does")
     func certificatesIssued() throws {
         let gateway = try PhoneClient.gateway()
