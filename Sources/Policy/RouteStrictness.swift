@@ -5,6 +5,7 @@
 struct RouteStrictness: Hashable, Sendable {
     private let policy: RoutePolicy
     private let bodyRules: Set<BodyRule>
+    private let quotas: Set<String>
 
     init(_ route: Route) {
         var policy = route.attest
@@ -13,13 +14,14 @@ struct RouteStrictness: Hashable, Sendable {
         policy.keyIDMember = nil
         self.policy = policy
         bodyRules = Set(route.bodyRules)
+        quotas = Set(route.quotas)
     }
 
     private var onMissing: Leniency { Leniency(policy.onMissing, policy.limits.missing) }
     private var onInvalid: Leniency { Leniency(policy.onInvalid, policy.limits.invalid) }
     private var onLowerTier: Leniency { Leniency(policy.onLowerTier, policy.limits.lowerTier) }
 
-    var isLooking: Bool { policy.mode != .off || !bodyRules.isEmpty }
+    var isLooking: Bool { policy.mode != .off || !bodyRules.isEmpty || !quotas.isEmpty }
     var isEnforcing: Bool { policy.mode == .enforce }
 
     func covers(_ other: RouteStrictness) -> Bool { settingsBelow(other).isEmpty }
@@ -27,7 +29,10 @@ struct RouteStrictness: Hashable, Sendable {
     /// The settings, by their names in the configuration, in which `other` demands what this one
     /// does not.
     func settingsBelow(_ other: RouteStrictness) -> [String] {
-        let rules = other.bodyRules.isSubset(of: bodyRules) ? [] : ["body_rules"]
+        let rules = [
+            ("body_rules", other.bodyRules.isSubset(of: bodyRules)),
+            ("quota", other.quotas.isSubset(of: quotas)),
+        ].filter { !$0.1 }.map(\.0)
         guard isEnforcing, other.isEnforcing else {
             return (policy.mode.strictness < other.policy.mode.strictness ? ["mode"] : []) + rules
         }

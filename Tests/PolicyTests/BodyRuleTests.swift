@@ -66,7 +66,7 @@ extension BodyRuleTests {
         #expect(try !rule { ($0.max, $0.required) = (1, true) }.allows(.absent))
     }
 
-    @Test("makes a route stricter than one without it, whatever both let prove")
+    @Test("makes a route stricter than one without it, as a quota does, whatever both let prove")
     func strictness() throws {
         var guarded = Route(
             name: "a", path: .exact("/a"), methods: [], upstream: 0, attest: RoutePolicy(),
@@ -80,6 +80,12 @@ extension BodyRuleTests {
         further.bodyRules.append(try rule { $0.max = 2 })
         #expect(guarded.settingsBelow(further) == ["body_rules"])
         #expect(further.settingsBelow(guarded).isEmpty)
+        further.quotas = ["tokens"]
+        #expect(guarded.settingsBelow(further) == ["body_rules", "quota"])
+        guarded.quotas = ["tokens", "more"]
+        #expect(guarded.settingsBelow(further) == ["body_rules"])
+        #expect(further.settingsBelow(guarded) == ["quota"])
+        guarded.quotas = ["tokens"]
         further.attest.mode = .enforce
         guarded.attest.mode = .enforce
         #expect(guarded.settingsBelow(further) == ["body_rules"])
