@@ -124,6 +124,36 @@ extension QuotaTests {
         #expect(upstream.requests.count == count + (passes ? 1 : 0))
     }
 
+    @Test("a route that observes forwards although the store of its quota fails")
+    func observed() throws {
+        let upstream = try RecordingUpstream()
+        let redis = try RedisServer()
+        var configuration = Self.configuration(upstream, quotas: [Self.few])
+        configuration.counters = redis.counters
+        configuration.routes[0].attest = "mode: observe"
+        let gateway = try GatewayProcess(configuration)
+        let client = try gateway.connect()
+        try waitWhile(try client.exchange("GET", "/open")["RateLimit"] == nil)
+        try redis.kill()
+        #expect(try client.exchange("GET", "/open").status == 200)
+    }
+
+    @Test("a client cannot hide the user that a proxy names behind another spelling")
+    func spelling() throws {
+        let upstream = try RecordingUpstream()
+        var configuration = Self.configuration(
+            upstream, quotas: ["few: { by: user, per: day, limit: 2 }"])
+        configuration.listenerMore = ["trusted_proxies: [127.0.0.0/8]"]
+        configuration.more.append("signals: { user: { header: X-User-Id, from: proxy } }")
+        let gateway = try GatewayProcess(configuration)
+        let client = try gateway.connect()
+        func send(_ more: [(String, String)] = []) throws -> Int {
+            try client.exchange("GET", "/open", fields: [("x-user-id", "ann")] + more).status
+        }
+        #expect(try send() == 200 && send([("X.User-Id", "x")]) == 200)
+        #expect(try send([("X_User_Id", "x")]) == 429)
+    }
+
     @Test("a proxy that asks is charged, and told what is left")
     func question() throws {
         let upstream = try RecordingUpstream()

@@ -1,3 +1,4 @@
+import Bytes
 import EventLoop
 import HTTP
 import Judgement
@@ -82,6 +83,8 @@ final class SiteSignals: Sendable {
     let keyUserMark: KeyUserMark
     /// The header that names the user.
     let userHeader: FieldNameSet?
+    /// Its name in lower case.
+    let userHeaderName: [UInt8]
     let userSource: SignalSettings.UserSource
     /// 0 if users are not asked for.
     let retentionMilliseconds: Int64
@@ -105,6 +108,7 @@ final class SiteSignals: Sendable {
             .installationSuccessions, signals.installationSuccessions, limits)
         keyUserMark = KeyUserMark(signals.keyUsers)
         userHeader = signals.user.map { FieldNameSet(exact: [$0.header], prefixes: []) }
+        userHeaderName = ASCII.lowercased(Array((signals.user?.header ?? "").utf8).span)
         userSource = signals.user?.source ?? .response
         retentionMilliseconds = signals.user?.retention.milliseconds ?? 0
     }

@@ -236,12 +236,16 @@ extension Judge {
     /// The user's name in the request; nil unless the rules believe a trusted peer or the client.
     func requestUserName(_ rules: SiteSignals) -> Range32? {
         guard let names = rules.userHeader else { return nil }
+        let found: RequestIntake.UniqueField
         switch rules.userSource {
         case .response: return nil
-        case .proxy: guard client.isPeerTrusted else { return nil }
-        case .client: break
+        case .proxy:
+            guard client.isPeerTrusted else { return nil }
+            // The proxy has replaced this name; the client may have sent it in other spellings.
+            found = intake.uniqueField(names, spelled: rules.userHeaderName)
+        case .client: found = intake.uniqueField(names)
         }
-        guard case .value(let range) = intake.uniqueField(names),
+        guard case .value(let range) = found,
             (1...Self.userNameByteCountMax).contains(Int(range.count))
         else { return nil }
         return range
