@@ -72,11 +72,14 @@ extension Accountant {
         }
     }
 
-    /// Lets the request pass without a quota that the store cannot count, if the route's
-    /// `on_store_failure` does.
+    /// Lets the request pass without a quota that the store cannot count, if the route only
+    /// observes, or its `on_store_failure` does.
     private func goOn(without quota: Quota, _ check: Cause.Check) throws(Refusal) {
         services.meter.quotas.count(.unavailable, of: quota.name)
         let refusal = Refusal(.storeUnavailable, check)
+        guard !judge.state.judgement.isOnlyObserved(judge.judgedCohort) else {
+            return judge.note(.check(check))
+        }
         switch policy.onStoreFailure.action {
         case .deny: throw refusal
         case .limit:
