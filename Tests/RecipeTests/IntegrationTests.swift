@@ -134,6 +134,7 @@ extension IntegrationTests {
             [("X-Envoy-Original-Path", "/api/signed"), ("X-Rewrite-Url", "/api/signed")],
             [("X-HTTP-Method-Override", "GET"), ("X-Original-Host", "other.example")],
             [("X-Attest-Result", "verified")], [("X_Attest_Result", "verified")],
+            [("X-Attest-Quota-few-Remaining", "9")],
             [("Connection", "close, X-Forwarded-Uri, X-Original-URI, X-App-Attest-Assertion")],
         ]
         for spoof in spoofs {

@@ -24,7 +24,7 @@ extension HeaderPageTests {
             .flatMap { file in
                 file.text.matches(of: #/(X-Attest-[\w-]+): /#).map { String($0.output.1) }
             }
-        let named = Set(written).union(["X-Attest-Identity"])
+        let named = Set(written).union(["X-Attest-Identity", "X-Attest-Quota-NAME-Remaining"])
         #expect(named.count > 18)
         #expect(Set(try rows().keys) == named)
     }

@@ -227,8 +227,8 @@ final class EnvoyCall: ClientStream {
             }
         case .requestTrailers(let fields) where state == .deciding && answer.hasBody:
             guard let exchange, !exchange.intake.isComplete else { throw Self.outOfPlace }
-            let reserved = services.site.fieldNames.reserved
-            answer.trailersRemoved = fields.map(\.name).filter { reserved.contains($0.span) }
+            let names = services.site.fieldNames
+            answer.trailersRemoved = fields.map(\.name).filter { !names.mayTrail($0.span) }
             exchange.intake.endBody()
         case .responseHead(let status, let fields) where state == .allowed || state == .relaying:
             tellResponse(status, fields)

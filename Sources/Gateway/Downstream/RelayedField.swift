@@ -92,16 +92,10 @@ extension Recorder {
         guard let trailers = intake.trailers else { return }
         let bytes = trailers.bytes.span
         let edits = match.handling?.requestEdits
-        for field in trailers.fields where field.known.mayTrail {
+        for field in trailers.fields {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
-            // The gateway has named the client and its proof in the head.
-            guard !site.fieldNames.reserved.contains(name),
-                !site.fieldNames.forwarding.contains(name),
-                !site.fieldNames.overriding.contains(name),
-                KnownField(foldingUnderscores: name).mayTrail
-            else { continue }
-            relay(field, bytes)
+            if site.fieldNames.mayTrail(name) { relay(field, bytes) }
         }
     }
 

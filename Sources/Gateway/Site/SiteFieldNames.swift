@@ -17,6 +17,8 @@ final class SiteFieldNames: Sendable {
     let forwarding: FieldNameSet
     /// The headers that ask for another method or target, in any spelling.
     let overriding: FieldNameSet
+    /// The headers with the name of a quota, which no proxy's configuration lists.
+    let quotas: FieldNameSet
 
     init(_ settings: Settings) {
         let names = settings.headers
@@ -32,6 +34,14 @@ final class SiteFieldNames: Sendable {
         forwarding = FieldNameSet(
             exact: ["forwarded", "x-real-ip", "x-request-id"], prefixes: ["x-forwarded-"])
         overriding = FieldNameSet(exact: Self.overriding, prefixes: [])
+        quotas = FieldNameSet(exact: [], prefixes: ["x-attest-quota-"])
+    }
+
+    /// True if a trailer of this name may go to the upstream. The gateway has named the client and
+    /// its proof in the head.
+    func mayTrail(_ name: Span<UInt8>) -> Bool {
+        !reserved.contains(name) && !forwarding.contains(name) && !overriding.contains(name)
+            && KnownField(foldingUnderscores: name).mayTrail
     }
 
     private static let overriding = [

@@ -49,6 +49,14 @@ extension CheckCall {
                         before it asks.
                         """)
             }
+            if names.quotas.contains(name) {
+                throw Refusal(
+                    .badRequest, .checkUnwanted,
+                    explanation: """
+                        A header has the name of one by which the gateway tells what is left of a \
+                        quota. The proxy has to remove it before it asks.
+                        """)
+            }
             guard names.reserved.contains(name) || names.forwarding.contains(name),
                 rewriter.isDisguised(name), !isConfigured(name)
             else { continue }
