@@ -62,7 +62,7 @@ extension DeviceInquiryTests {
     ) throws -> HTTPMessage {
         try RawClient(port: gateway.adminPort).exchange(
             "POST", "/device-check/" + action,
-            fields: [("Authorization", "Bearer 0123456789abcdef")],
+            fields: [("Authorization", "bearer 0123456789abcdef")],
             body: Array("{\"device_token\":\"AAAA\",\"key_id\":\"\(keyID.base64)\"\(more)}".utf8))
     }
 

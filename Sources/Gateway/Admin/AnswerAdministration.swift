@@ -48,14 +48,7 @@ extension AdminDesk {
 
     /// The token that `Authorization` shows. Every configured token is compared, in the same time.
     private func shownAdminToken() -> AdminToken? {
-        guard let value = soleAuthorization else { return nil }
-        let bytes = headBytes.span
-        let shown = bytes.extracting(value)
-        let scheme = Array("bearer ".utf8)
-        guard shown.count > scheme.count,
-            ASCII.equalsIgnoringCase(shown.extracting(0..<scheme.count), lowercase: scheme)
-        else { return nil }
-        let digest = SHA256.hash(shown.extracting(scheme.count...))
+        guard let digest = shownBearerDigest else { return nil }
         var found: AdminToken?
         for token in site.settings.admin?.api?.tokens ?? []
         where ConstantTime.equals(token.digest, digest) {

@@ -34,8 +34,21 @@ extension AdminDesk {
         return .next
     }
 
+    /// The SHA-256 of the token in the only `Authorization` field; nil if there is none, more than
+    /// one, or another scheme than `Bearer`, in any case (RFC 9110 section 11.1).
+    var shownBearerDigest: Bytes32? {
+        guard let value = soleAuthorization else { return nil }
+        let bytes = headBytes.span
+        let shown = bytes.extracting(value)
+        let scheme = Array("bearer ".utf8)
+        guard shown.count > scheme.count,
+            ASCII.equalsIgnoringCase(shown.extracting(0..<scheme.count), lowercase: scheme)
+        else { return nil }
+        return SHA256.hash(shown.extracting(scheme.count...))
+    }
+
     /// The value of the only `Authorization` field; nil if there is none, or more than one.
-    var soleAuthorization: Range32? {
+    private var soleAuthorization: Range32? {
         let bytes = headBytes.span
         let name = Array("authorization".utf8)
         var found: Range32?
@@ -48,12 +61,8 @@ extension AdminDesk {
     }
 
     private func isAuthorized(by secret: Secret) -> Bool {
-        guard let found = soleAuthorization else { return false }
-        let bytes = headBytes.span
-        let shown = SHA256.hash(bytes.extracting(found))
-        var expected = Array("Bearer ".utf8) + secret.bytes
-        defer { expected.wipe() }
-        return ConstantTime.equals(shown, SHA256.hash(expected))
+        guard let shown = shownBearerDigest else { return false }
+        return ConstantTime.equals(shown, SHA256.hash(secret.bytes))
     }
 
     /// The body has come: asks Apple. If the question names a key, the registry must know the key
