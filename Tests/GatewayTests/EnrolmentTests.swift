@@ -29,6 +29,24 @@ extension EnrolmentTests {
         #expect(gateway.registry.recordCount == 1)
     }
 
+    @Test("an enrolment is answered again although its challenge is over, and begins no more")
+    func late() throws {
+        let gateway = try GatewayUnderTest()
+        let sealer = try #require(ChallengeSealer(keys: [GatewayUnderTest.challengeKey]))
+        let old = Challenge(
+            purpose: .attestation, expiresAt: 1, incarnation: Incarnation(0),
+            id: Bytes16(word0: 1, word1: 2), keyID: nil)
+        let token = String(decoding: sealer.token(of: old), as: UTF8.self)
+        let device = try EnrolledDevice(gateway, isKnown: false)
+        #expect(try device.attest(challenge: token).code == "challenge_expired")
+        #expect(try device.attest().status == 200)
+        let again = try device.attest(challenge: token)
+        #expect(again.status == 200 && again.member("status") == "attested")
+        let forged = try device.attest(challenge: token, fault: .otherNonce)
+        #expect(forged.code == "attestation_invalid")
+        #expect(gateway.registry.recordCount == 1)
+    }
+
     @Test("the challenge that an enrolment's answer carries serves the first assertion")
     func challengeOfTheAnswer() throws {
         let gateway = try GatewayUnderTest()

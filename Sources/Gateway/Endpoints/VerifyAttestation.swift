@@ -14,7 +14,12 @@ import Settings
 extension EndpointDesk {
     /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
     func verifyAttestation() throws(Refusal) -> Step {
-        state.enrolment = try verifiedEnrolment()
+        let enrolment = try verifiedEnrolment()
+        state.enrolment = enrolment
+        guard !enrolment.isLate else {
+            try services.lookUpKey(for: exchange, enrolment.keyID, as: .enrolledKey)
+            return .wait
+        }
         // Only Apple's devices have such bits.
         let asksForBits = site.signals?.deviceBits != nil && enrolmentPlatform == .apple
         return asksForBits ? try enrolling(readDeviceBits) : try enrol(nil)
@@ -33,6 +38,18 @@ extension EndpointDesk {
             exchange, enrolment.record, challenge: enrolment.challenge,
             succeeding: enrolment.ticket.claim)
         return .wait
+    }
+
+    /// Answers an enrolment whose challenge is too old: a client repeats it, if its answer was lost
+    /// and the network was away for longer. The key would otherwise have to be made anew.
+    func enrolAgain(_ known: Result<CachedKey?, StoreError>) {
+        exchange.resume { () throws(Refusal) in
+            switch known {
+            case .success(nil): throw Refusal(.challengeExpired, .age)
+            case .success: return try enrol(nil)
+            case .failure(let error): throw Refusal(error)
+            }
+        }
     }
 
     private func verifiedEnrolment() throws(Refusal) -> PendingEnrolment {
@@ -62,6 +79,7 @@ extension EndpointDesk {
         if let claim = ticket.claim { try judge.judgeSuccession(claim) }
         return PendingEnrolment(
             record: record, challenge: challenge.id,
+            isLate: challenge.remainingMilliseconds(at: services.wallMilliseconds) == nil,
             attestationCertificate: verified.attestationCertificate, details: verified.details,
             ticket: ticket)
     }
@@ -157,9 +175,6 @@ extension EndpointDesk {
         }
         guard challenge.keyID == nil || challenge.keyID == keyID else {
             throw Refusal(.challengeExpired, .otherKey)
-        }
-        guard challenge.remainingMilliseconds(at: services.wallMilliseconds) != nil else {
-            throw Refusal(.challengeExpired, .age)
         }
         return (challenge, used, other)
     }

@@ -7,6 +7,8 @@ enum Awaited {
     case newerFloor
     /// The record of the key that an operator asks about.
     case inquiredKey
+    /// The record of the key that an enrolment with an old challenge may have enrolled before.
+    case enrolledKey
     /// The verdict of the worker's ``SignatureQueue``.
     case signature
     /// The registry's record of the key's user.
@@ -32,8 +34,8 @@ enum Awaited {
     var isWrite: Bool {
         switch self {
         case .durableCounter, .enrolment, .keptBits: true
-        case .nothing, .key, .newerFloor, .inquiredKey, .signature, .user, .counter, .incarnation,
-            .quota, .tokenLookup, .tokenSpending, .device, .administration:
+        case .nothing, .key, .newerFloor, .inquiredKey, .enrolledKey, .signature, .user, .counter,
+            .incarnation, .quota, .tokenLookup, .tokenSpending, .device, .administration:
             false
         }
     }
@@ -47,7 +49,7 @@ enum Awaited {
     var operation: StoreOperation? {
         switch self {
         case .nothing, .signature, .incarnation, .device, .administration: nil
-        case .key, .newerFloor, .inquiredKey: .find
+        case .key, .newerFloor, .inquiredKey, .enrolledKey: .find
         case .user: .findUser
         case .durableCounter: .advanceDurably
         case .enrolment: .enrol

@@ -7,6 +7,8 @@ struct PendingEnrolment {
     var record: KeyRecord
     /// The id of the challenge that the enrolment answers.
     let challenge: Bytes16
+    /// True if the challenge is too old for a key that is not enrolled yet.
+    let isLate: Bool
     let attestationCertificate: AttestationCertificate?
     var details: [EnrolmentDetail]
     var ticket = BroughtTicket.none

@@ -80,6 +80,7 @@ extension Prover {
             use(found, asOf: newsNumber)
             return exchange.resume { () throws(Refusal) in try adminDesk.askAboutInquiredDevice() }
         }
+        if case .enrolledKey = exchange.awaited { return endpoints.enrolAgain(result) }
         exchange.resume { () throws(Refusal) in
             try satisfyJudgement { () throws(Refusal) in
                 switch result {
