@@ -54,6 +54,7 @@ enum KeysCommand {
         guard actions.contains(action) else {
             Exit.usage("unknown action \(action)\n\n\(usage)")
         }
+        refuseOthers(arguments, than: options(of: action, arguments), action)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let settings = ConfigurationFile.loadOrExit(path).settings
         do {
@@ -67,6 +68,28 @@ enum KeysCommand {
         } catch {
             Exit.failed("\(error)")
         }
+    }
+
+    /// The options that select keys for `action`. An option that selected nothing would make
+    /// `erase` delete more than was asked for.
+    private static func options(of action: String, _ arguments: Arguments) -> Set<String> {
+        let isOfUser = arguments.value("--user") != nil
+        return switch action {
+        case "list":
+            ["--app", "--environment", "--status", "--limit", "--after", "--pseudonym"]
+        case "export": isOfUser ? ["--user"] : ["--app", "--environment", "--status"]
+        case "renew": ["--outcome", "--app", "--environment"]
+        case "erase": ["--user"]
+        default: []
+        }
+    }
+
+    private static func refuseOthers(
+        _ arguments: Arguments, than known: Set<String>, _ action: String
+    ) {
+        let given = Set(arguments.options.keys).subtracting(["-c", "--config"])
+        guard let other = given.subtracting(known).min() else { return }
+        Exit.usage("\(other) does not go with this use of \(action)\n\n\(usage)")
     }
 
     private static func run(
@@ -98,11 +121,8 @@ enum KeysCommand {
         _ arguments: Arguments, _ settings: Settings
     ) throws {
         guard arguments.operands.isEmpty else { Exit.usage("--user takes no KEY_ID") }
-        switch action {
-        case "export": try KeyUserAction.export(registry, name, settings)
-        case "erase": try KeyUserAction.erase(registry, name, arguments, settings)
-        default: Exit.usage("--user is for export and erase\n\n\(usage)")
-        }
+        if action == "export" { return try KeyUserAction.export(registry, name, settings) }
+        try KeyUserAction.erase(registry, name, arguments, settings)
     }
 
     /// The operands as key ids. No operand, or an invalid one, is a usage error.

@@ -96,5 +96,10 @@ extension KeyUserCommandTests {
         let keyID = String(repeating: "A", count: 43)
         #expect(try keys("erase", "--user", "ann", keyID).status == .exited(2))
         #expect(try keys("revoke", "--user", "ann").status == .exited(2))
+        // Options that would select nothing: more would be erased than was asked for.
+        #expect(try keys("erase", "--user", "ann", "--app", "A1.b").status == .exited(2))
+        #expect(try keys("erase", "--limit", "1", keyID).status == .exited(2))
+        #expect(try keys("export", "--user", "ann", "--status", "erased").status == .exited(2))
+        #expect(try keys("export", "--limit", "1").status == .exited(2))
     }
 }
