@@ -16,8 +16,10 @@ public struct PostgresCheckupStep: Hashable, Sendable {
 
 /// Does with the server what a gateway does, and reports the findings. Makes no tables.
 public enum PostgresCheckup {
+    /// `erasesKeys`: true if the gateway is asked to erase keys.
     public static func run(
-        _ configuration: PostgresRegistryConfiguration, tell: (PostgresCheckupStep) -> Void
+        _ configuration: PostgresRegistryConfiguration, erasesKeys: Bool = false,
+        tell: (PostgresCheckupStep) -> Void
     ) {
         func report(_ verdict: PostgresCheckupStep.Verdict, _ name: String, _ text: String) {
             tell(PostgresCheckupStep(verdict: verdict, name: name, text: text))
@@ -33,13 +35,10 @@ public enum PostgresCheckup {
         report(.ok, "connection", "\(session.address), PostgreSQL \(version)")
         tls(session, configuration, report)
         durability(facts, report)
-        guard facts.hasTables else {
-            return report(
-                .ok, "schema", "\(configuration.schema) will be created at the first start")
-        }
+        guard facts.hasTables else { return tablesToCome(session, report) }
         report(.ok, "schema", "\(configuration.schema), version \(PostgresSchema.version)")
         do throws(StoreError) {
-            try privileges(session, report)
+            try privileges(session, erasesKeys: erasesKeys, report)
             try rowSecurity(session, report)
             try notification(session, report)
             let administration = try PostgresAdministration(configuration)
@@ -86,11 +85,34 @@ public enum PostgresCheckup {
                 + " standbys: \(facts.standbyCount)")
     }
 
+    private static func tablesToCome(_ session: BlockingSession, _ report: Report) {
+        let name = session.schema.name
+        let question = """
+            SELECT CASE WHEN to_regnamespace(quote_ident($1::text)) IS NULL
+                THEN has_database_privilege(current_database(), 'CREATE')
+                ELSE has_schema_privilege($1::text, 'CREATE') END
+            """
+        do throws(StoreError) {
+            let outcomes = try session.runAll([.statement(question, .text(name))])
+            guard outcomes.first?.rows?.integer(0, 0) == 1 else {
+                return report(
+                    .failure, "schema",
+                    "\(name) is not there yet, and the user lacks CREATE, which the first start needs"
+                )
+            }
+            report(.ok, "schema", "\(name) will be created at the first start")
+        } catch {
+            report(.failure, "schema", error.description)
+        }
+    }
+
     private static func privileges(
-        _ session: BlockingSession, _ report: Report
+        _ session: BlockingSession, erasesKeys: Bool, _ report: Report
     ) throws(StoreError) {
         var missing: [String] = []
-        for (table, privileges) in PostgresSchema.neededPrivileges {
+        let needed =
+            PostgresSchema.neededPrivileges + (erasesKeys ? PostgresSchema.erasingPrivileges : [])
+        for (table, privileges) in needed {
             let name = session.schema.table(table)
             let outcomes = try session.runAll(
                 privileges.map {

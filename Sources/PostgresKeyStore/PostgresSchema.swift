@@ -211,6 +211,10 @@ struct PostgresSchema {
         ("key_certificates", ["SELECT", "INSERT"]),
         ("installations", ["SELECT", "INSERT", "UPDATE"]),
     ]
+    /// What a gateway needs besides to erase keys, as the admin API does.
+    static let erasingPrivileges: [(table: String, privileges: [String])] = [
+        ("renewals", ["DELETE"]), ("key_certificates", ["DELETE"]), ("installations", ["DELETE"]),
+    ]
 
     // MARK: statements of the keys command
 

@@ -65,6 +65,9 @@ enum DoctorCommand {
         registry(settings, requirements, report)
         report.check("challenge keys") { try challengeKeys(settings) }
         report.check("pseudonym keys") { try pseudonymKeys(settings) }
+        for words in SecretKeyFiles.missingWords(settings) {
+            report.tell(.warning, "secrets", words)
+        }
         receipts(settings, report)
         signIns(settings, report)
         issuers(settings, report)
@@ -153,7 +156,8 @@ enum DoctorCommand {
             report.check("registry") { try registry(at: path) }
         case .postgres(let postgres):
             let configuration = PostgresRegistryConfiguration(postgres, queueCountMax: 1)
-            PostgresCheckup.run(configuration) { step in
+            let erasesKeys = settings.admin?.api != nil
+            PostgresCheckup.run(configuration, erasesKeys: erasesKeys) { step in
                 report.tell(verdict(step.verdict), "registry \(step.name)", step.text)
             }
         }

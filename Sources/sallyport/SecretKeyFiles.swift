@@ -53,6 +53,22 @@ enum SecretKeyFiles {
         if File.exists(path) { _ = try read(path) }
     }
 
+    /// What `doctor` says of secrets beside the registry that are missing though that is there.
+    static func missingWords(_ settings: Settings) -> [String] {
+        guard case .sqlite(let registryPath) = settings.registry else { return [] }
+        var paths: [String] = []
+        if settings.secrets.challengeKeyFile == nil {
+            paths.append(registryPath + ".challenge-key")
+        }
+        if settings.secrets.pseudonymKeyFile == nil {
+            paths.append(registryPath + ".pseudonym-key")
+        }
+        guard File.exists(registryPath) else { return [] }
+        return paths.filter { !File.exists($0) }.map {
+            "\($0) is missing, and the next start makes it anew: bring it back after a restore"
+        }
+    }
+
     /// Reads the keys for commands. Makes no file, because the gateway's user might not be able to
     /// read it.
     static func pseudonyms(for settings: Settings) throws -> Pseudonyms {
