@@ -212,7 +212,7 @@ extension ChangeListener: PostgresSessionOwner {
         var opening = self.opening
         if outcomes == nil || opening == nil {
             opening = RegistryOpening(
-                configuration, tables: .made, listens: true, pin: pin)
+                configuration, tables: pin.tables, listens: true, pin: pin)
         }
         let step = opening?.step(after: outcomes, at: session.host) ?? .finished
         self.opening = opening

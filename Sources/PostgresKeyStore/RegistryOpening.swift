@@ -168,7 +168,8 @@ struct RegistryOpening {
         if tables == .optional { return .finished }
         guard tables == .made else {
             return .refused(
-                "registry: there are no tables in schema \(schema.name)", isPermanent: true)
+                "registry: there are no tables in schema \(schema.name)",
+                isPermanent: pin == nil)
         }
         return lock()
     }

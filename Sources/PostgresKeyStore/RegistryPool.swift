@@ -340,7 +340,7 @@ extension RegistryPool: PostgresSessionOwner {
         }
         var opening = member.opening
         if outcomes == nil || opening == nil {
-            opening = RegistryOpening(configuration, tables: .made, pin: pin)
+            opening = RegistryOpening(configuration, tables: pin.tables, pin: pin)
         }
         let step = opening?.step(after: outcomes, at: session.host) ?? .finished
         member.opening = opening

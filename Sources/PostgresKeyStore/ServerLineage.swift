@@ -26,6 +26,10 @@ final class LineagePin {
     /// `newest`: the newest history before the sessions began.
     init(_ newest: ServerLineage?) { self.newest = newest }
 
+    /// Tables are made by the first session alone. Where a database has lost them since, new ones
+    /// would make every phone enrol anew, and would be in the way of a restore.
+    var tables: RegistryOpening.Tables { newest == nil ? .made : .required }
+
     /// The reason why a session with this server may not be used; nil if it may.
     func refusal(of found: ServerLineage, at host: PostgresConfiguration.Host?) -> Refusal? {
         guard let newest else {

@@ -116,6 +116,23 @@ extension PostgresFaultTests {
         registry.close()
     }
 
+    @Test("tables that are lost while it runs are not made anew, and come back by a restore")
+    func lostTables() throws {
+        let registry = try fixture.registry()
+        let record = generator.record()
+        #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
+        try fixture.query("ALTER SCHEMA sallyport RENAME TO elsewhere")
+        try fixture.endSessions("application_name = 'sallyport'")
+        try waitWhile((try? registry.probe()) != nil)
+        #expect {
+            try registry.probe()
+        } throws: { "\($0)".contains("there are no tables in schema sallyport") }
+        try fixture.query("ALTER SCHEMA elsewhere RENAME TO sallyport")
+        try waitUntilItAnswers(registry)
+        #expect(try registry.find(record.keyID) == record)
+        registry.close()
+    }
+
     @Test("starts while the server is away, and makes the tables when it comes")
     func startsFirst() throws {
         try fixture.server.kill()
