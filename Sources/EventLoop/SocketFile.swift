@@ -19,6 +19,13 @@ public struct SocketFile: Hashable, Sendable {
     /// True if the file still has its name.
     public var isInPlace: Bool { SocketFile(path) == self }
 
+    /// Lets every user connect who may look into the directory, whatever the process's umask is, as
+    /// other proxies do.
+    public func letAllConnect() {
+        guard isInPlace else { return }
+        _ = unsafe chmod(path, 0o666)
+    }
+
     /// Removes the file, unless another one has its name by now.
     public func remove() {
         guard isInPlace else { return }

@@ -159,6 +159,9 @@ extension LifecycleTests {
         let gateway = try GatewayProcess(configuration, directory: directory)
         func exists() -> [Bool] { paths.map { FileManager.default.fileExists(atPath: $0) } }
         #expect(exists() == [true, true, true])
+        // Whatever the umask is, another user's proxy may connect.
+        let mode = try FileManager.default.attributesOfItem(atPath: paths[0])[.posixPermissions]
+        #expect(mode as? Int == 0o666)
         configuration.binds.remove(at: 1)
         #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
         #expect(exists() == [true, false, true])

@@ -149,6 +149,7 @@ public final class Listeners {
         let opened = try Socket.listeners(
             on: address, count: count, backlog: Self.backlog, besideOwn: isOwn)
         files[place.bind] = file(at: place.bind)
+        if !place.isAdmin { files[place.bind]?.letAllConnect() }
         return opened
     }
 
