@@ -65,7 +65,7 @@ struct AskedRequest {
         let (authority, target) = Self.split(url)
         self.target = target
         port = authority.flatMap(Self.port)
-        var lines = headerLines.map { $0.contains(":") ? $0 : $0 + ":" }
+        var lines = headerLines
         let hasHost = lines.contains { $0.lowercased().hasPrefix("host:") }
         if let authority, !hasHost { lines.insert("Host: \(authority)", at: 0) }
         // A request without any Host can only be one of HTTP/1.0.

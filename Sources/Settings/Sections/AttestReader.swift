@@ -74,7 +74,9 @@ struct AttestReader {
         ShortfallReader.check(&section, policy)
         if !section.isFaulty("mode") { RestrictionReader.check(&section, mode: policy.mode) }
         warn(policy, section)
-        if policy.mode != .enforce, !section.isFaulty("mode") {
+        // `check --print` names every standard value.
+        let isStandard = route.rollout == nil && policy.rolloutPercent == 100
+        if policy.mode != .enforce, !isStandard, !section.isFaulty("mode") {
             section.field("rollout")?.warning(
                 "does nothing with mode \(policy.mode): it is the share of keys that enforce "
                     + "refuses")
