@@ -115,6 +115,32 @@ extension EmbeddedQuotaTests {
         }
     }
 
+    @Test("a sender whose answers could not be counted is refused")
+    func fullForAnswers() {
+        var options = EmbeddedQuotas.Options()
+        options.countMax = 32
+        let quotas = EmbeddedQuotas(options: options)
+        func charge(
+            _ change: QuotaCharge.Change, _ name: UInt64, _ period: Range<Int64> = Self.period,
+            now: Int64 = 0
+        ) -> QuotaVerdict {
+            quotas.charge(
+                QuotaCharge(change, of: count(name, period), limit: 9), nowMilliseconds: now,
+                wallMilliseconds: Self.start + now)
+        }
+        #expect(charge(.look, 1000) == .granted(used: 0))
+        for name in UInt64(0)..<1000 { _ = charge(.take(1), name) }
+        #expect(quotas.countCount == 32)
+        #expect(charge(.look, 1000) == .full)
+        #expect(charge(.add(9), 1000) == .full)
+        let known = (UInt64(0)..<1000).first { quotas.sums(of: count($0)) != nil }
+        #expect(known.map { charge(.look, $0) } == .granted(used: 1))
+        // The next period finds room, once the grace is over.
+        let next = Self.period.upperBound..<Self.period.upperBound + Self.hour
+        let later = Self.hour + Int64(options.graceMilliseconds)
+        #expect(charge(.look, 1000, next, now: later) == .granted(used: 0))
+    }
+
     @Test("ended periods are forgotten after the grace, by the monotonic clock")
     func sweeps() {
         #expect(make(.take(10)) == .granted(used: 10))

@@ -19,7 +19,7 @@ public struct QuotaCharge: Hashable, Sendable {
     public enum Change: Hashable, Sendable {
         /// Takes this many, or nothing if fewer are left.
         case take(Int)
-        /// Takes nothing; granted as long as something is left.
+        /// Takes nothing; granted as long as something is left, and there is room to count it.
         case look
         /// Takes this many, even if fewer are left: what an answer turned out to cost.
         case add(Int)

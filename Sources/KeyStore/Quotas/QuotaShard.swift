@@ -61,7 +61,13 @@ struct QuotaShard: Sendable {
         let before = position.map { sums(at: $0) } ?? QuotaSums()
         var after = before
         let verdict = after.make(charge.change, limit: charge.limit)
-        guard after != before else { return verdict }
+        guard after != before else {
+            // What the answer costs could not be counted, so the request must not be forwarded.
+            let isUncountable =
+                charge.change == .look && position == nil
+                && !hasRoom(for: charge.count.period, now: now, wall: wall)
+            return isUncountable ? .full : verdict
+        }
         guard let entry = position ?? add(charge.count, now: now, wall: wall) else { return .full }
         set(after, at: entry)
         setChanged(entry, true)
@@ -99,10 +105,18 @@ struct QuotaShard: Sendable {
         return index.position(of: count.name ^ period.mask, in: keys)
     }
 
-    /// Makes an entry. Nil if there is no room, even after a look at some that have ended.
-    private mutating func add(_ count: QuotaCount, now: Int64, wall: Int64) -> Int? {
+    /// True if another count of this period finds room, if need be after a look at some that have
+    /// ended.
+    private mutating func hasRoom(for range: Range<Int64>, now: Int64, wall: Int64) -> Bool {
         sweep(now: now, wall: wall, stepCount: 4)
-        guard keys.count < countMax,
+        return keys.count < countMax
+            && (periods.count < Self.periodCountMax
+                || periods.contains { $0.countCount == 0 || $0.range == range })
+    }
+
+    /// Makes an entry. Nil if there is no room.
+    private mutating func add(_ count: QuotaCount, now: Int64, wall: Int64) -> Int? {
+        guard hasRoom(for: count.period, now: now, wall: wall),
             let number = place(for: count.period, now: now, wall: wall)
         else { return nil }
         if keys.count == keys.capacity { makeRoom() }
