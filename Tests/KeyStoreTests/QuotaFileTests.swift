@@ -116,6 +116,15 @@ extension QuotaFileTests {
         }
     }
 
+    @Test("after a kill, what was taken long before is not charged again")
+    func killIdle() throws {
+        let life = Life(directory.registryPath)
+        _ = life.make(.take(5), count(1))
+        for _ in 0..<3 { try life.write() }
+        let next = Life(try killed(directory.registryPath))
+        #expect(next.make(.look, count(1)) == .granted(used: 5))
+    }
+
     @Test("a thread writes the counts, and all of them at its end")
     func writer() throws {
         let take = QuotaCharge(.take(7), of: count(1), limit: 10)
@@ -182,6 +191,27 @@ extension QuotaFileTests {
         #expect(next.make(.look, count(2)) == .granted(used: 3))
     }
 
+    @Test("a file that was made anew charges no earlier use again after a kill")
+    func removedThenKilled() throws {
+        let life = Life(directory.registryPath)
+        _ = life.make(.take(500), count(1))
+        try life.write()
+        for name in directory.names {
+            try FileManager.default.removeItem(atPath: directory.path + "/" + name)
+        }
+        _ = life.make(.take(3), count(1))
+        try life.write()
+        let next = Life(try killed(directory.registryPath))
+        #expect(next.make(.look, count(1)) == .granted(used: 503))
+        // The batch after it is charged again as ever.
+        _ = life.make(.take(2), count(1))
+        _ = life.make(.take(4), count(2))
+        try life.write()
+        let last = Life(try killed(directory.registryPath))
+        #expect(last.make(.look, count(1)) == .granted(used: 503 + 2 + 2))
+        #expect(last.make(.look, count(2)) == .granted(used: 4 + 4))
+    }
+
     @Test("counts that could not be written are written later")
     func refused() throws {
         let life = Life(directory.registryPath)
@@ -193,6 +223,9 @@ extension QuotaFileTests {
         #expect(life.make(.take(1), count(1)) == .granted(used: 6))
         try FileManager.default.removeItem(atPath: path)
         try life.write()
+        // They were taken before the last second.
+        let killed = Life(try killed(directory.registryPath))
+        #expect(killed.make(.look, count(1)) == .granted(used: 6))
         try life.stop()
         let next = Life(directory.registryPath)
         #expect(next.make(.look, count(1)) == .granted(used: 6))
@@ -247,7 +280,7 @@ extension QuotaFileTests {
                 if sums != before { batch[count] = sums.taken - before.taken }
                 written[count] = sums
             }
-            if !batch.isEmpty { gained = batch }
+            gained = batch
         }
         for step in 0..<400 {
             now += Int64.random(in: 0..<60_000, using: &generator)

@@ -99,6 +99,8 @@ extension QuotaDiskTests {
         var writer: StoppedThreads? = try StoppedThreads(
             of: site.gateway.current, named: ["quotas"])
         for used in 7...9 { #expect(try site.take() == used) }
+        // Nothing, if an empty batch came before the writer was stopped.
+        var again = try #require(try site.kept()).again
         site.gateway.current.kill()
         withExtendedLifetime(writer) {}
         writer = nil
@@ -107,14 +109,18 @@ extension QuotaDiskTests {
         let words = try site.message("quotas_resumed")
         #expect(words.hasPrefix("1 count of quotas go on after a kill"))
         // Six and the last of them again, and this one.
-        #expect(try site.take() == 8)
-        try site.waitUntilKept(8)
-        try site.gateway.restart(byKill: true)
-        #expect(try site.take() == 8 + 1 + 1)
+        var used = 6 + again + 1
+        #expect(try site.take() == used)
+        try site.waitUntilKept(used)
+        try site.gateway.kill()
+        again = try #require(try site.kept()).again
+        try site.gateway.start()
+        used += again + 1
+        #expect(try site.take() == used)
         // Not after a stop, and not after another kill before something is written.
         try site.gateway.restart()
         try site.gateway.restart(byKill: true)
-        #expect(try site.take() == 11)
+        #expect(try site.take() == used + 1)
         #expect(site.upstream.requests.count == 12)
     }
 
@@ -153,11 +159,15 @@ extension QuotaDiskTests {
         }
         try site.gateway.kill()
         let log = site.file("-wal")
+        let whole = try #require(try site.kept())
         let bytes = try Data(contentsOf: log)
         try bytes.dropLast(100).write(to: log)
+        let torn = try #require(try site.kept())
+        // An empty batch may have followed that of the seventh.
+        #expect(whole.again == 0 ? torn == (7, 1) : torn.taken == 6)
         try site.gateway.start()
         try site.gateway.waitForEvent("quotas_resumed")
-        #expect(try site.take() == 6 + 1 + 1)
+        #expect(try site.take() == torn.taken + torn.again + 1)
     }
 
     /// What can be wrong with the whole file.

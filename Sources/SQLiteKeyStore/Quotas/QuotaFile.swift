@@ -38,6 +38,11 @@ package final class QuotaFile {
     private let registryPath: String
     private var tables: QuotaTables?
     private var batch: Int64 = 0
+    /// The batch that a start after a kill would charge again; nil if that batch is empty.
+    private var chargedAgain: Int64?
+    /// True if the file may lack charges from before the present batch. What the batch then writes
+    /// was not taken in one second, so it is not charged again.
+    private var isBehind = false
 
     /// The most counts in a transaction, which takes some 0.3 s and 6 MB of memory.
     private static let countMax = 65_536
@@ -70,6 +75,8 @@ package final class QuotaFile {
             return found
         } catch {
             tables = nil
+            // A part of the file may have been read.
+            isBehind = true
             return .lost(
                 error.isDamage ? setAside(because: error.words) : "\(path): \(error.words)")
         }
@@ -128,6 +135,7 @@ package final class QuotaFile {
         do throws(Fault) {
             if let tables, tables.connection.fileHasMoved {
                 self.tables = nil
+                isBehind = true
                 quotas.markAllChanged()
             }
             batch += 1
@@ -138,15 +146,18 @@ package final class QuotaFile {
                 do throws(Fault) {
                     try write(changes)
                 } catch {
+                    isBehind = true
                     quotas.markChanged(changes.lazy.map(\.count))
                     throw error
                 }
             }
+            isBehind = false
             guard tables != nil || DatabaseFile.content(at: path) != .missing else { return }
             try end(quotas, wall: wallMilliseconds, isLast: isLast)
         } catch {
             tables = nil
             guard error.isDamage else { throw StoreError("\(path): \(error.words)") }
+            isBehind = true
             quotas.markAllChanged()
             throw StoreError(setAside(because: error.words))
         }
@@ -173,10 +184,12 @@ package final class QuotaFile {
                         id = try tables.id(of: count.period)
                         ids[count.period] = id
                     }
-                    try tables.write(sums, of: count.name, inPeriod: id, batch: batch)
+                    try tables.write(
+                        sums, of: count.name, inPeriod: id, batch: batch, isGain: !isBehind)
                 }
                 try tables.setLife(batch: batch, isClean: false)
             }
+            chargedAgain = batch
         } catch {
             throw .sqlite(error)
         }
@@ -189,7 +202,14 @@ package final class QuotaFile {
             where quotas.isOver(period.range, wallMilliseconds: wall) {
                 try tables.delete(period: period.id, countMax: Self.deletedCountMax)
             }
-            if isLast { try tables.setLife(batch: batch, isClean: true) }
+            if isLast {
+                try tables.setLife(batch: batch, isClean: true)
+            } else if let last = chargedAgain, last < batch {
+                // Nothing was taken since. Without this, an idle gateway that is killed would have
+                // its last batch charged again, however old that is.
+                try tables.setLife(batch: batch, isClean: false)
+                chargedAgain = nil
+            }
         } catch {
             throw .sqlite(error)
         }
@@ -217,7 +237,9 @@ package final class QuotaFile {
         let tables = try open()
         do throws(SQLiteError) {
             // A file that another process has written to goes on with its batches.
-            batch = max(batch, try tables.life().batch + 1)
+            let last = try tables.life().batch
+            batch = max(batch, last + 1)
+            chargedAgain = last
         } catch {
             throw .sqlite(error)
         }

@@ -4,9 +4,9 @@ import SQLite
 
 /// The tables of the file of counts, over one connection.
 ///
-/// A row has both sums of a count, and what it took in the batch of writes that changed it last:
-/// after an unclean end that is charged once more, because the last batch may have been followed by
-/// charges that were not written.
+/// A row has both sums of a count, and what it took in the batch of writes that changed it last. If
+/// that is the last batch of all, it is charged once more after an unclean end, because it may have
+/// been followed by charges that were not written.
 final class QuotaTables {
     let connection: Connection
     private let insertPeriod: Statement
@@ -42,9 +42,9 @@ final class QuotaTables {
         // The sums only grow, so of two the greater one is the later one.
         upsert = try connection.prepare(
             """
-            INSERT INTO counts VALUES (?1, ?2, ?3, ?4, ?5, ?3)
+            INSERT INTO counts VALUES (?1, ?2, ?3, ?4, ?5, ?3 * ?6)
             ON CONFLICT DO UPDATE SET
-                gained = max(0, ?3 - taken) + CASE batch WHEN ?5 THEN gained ELSE 0 END,
+                gained = max(0, ?3 - taken) * ?6 + CASE batch WHEN ?5 THEN gained ELSE 0 END,
                 taken = max(taken, ?3), returned = max(returned, ?4), batch = ?5
             """)
     }
@@ -102,14 +102,16 @@ final class QuotaTables {
         return selectPeriod.integer(0)
     }
 
+    /// Writes a count. If `isGain`, what it has beyond its row was taken in this batch.
     func write(
-        _ sums: QuotaSums, of name: Bytes16, inPeriod id: Int64, batch: Int64
+        _ sums: QuotaSums, of name: Bytes16, inPeriod id: Int64, batch: Int64, isGain: Bool
     ) throws(SQLiteError) {
         try upsert.bind(1, id)
         try upsert.bind(2, blob: name)
         try upsert.bind(3, Int64(sums.taken))
         try upsert.bind(4, Int64(sums.returned))
         try upsert.bind(5, batch)
+        try upsert.bind(6, isGain ? 1 : 0)
         try upsert.run()
     }
 
