@@ -2,6 +2,7 @@ import AppAttestTesting
 import EventLoop
 import GatewayTesting
 import JSON
+import KeyStore
 import Policy
 import Settings
 import Testing
@@ -55,6 +56,16 @@ extension QuotaTests {
             let start = field.firstRange(of: "\"\(name)\";r=")?.upperBound
         else { return nil }
         return Int(field[start...].prefix { $0.isNumber })
+    }
+
+    @Test("a quota that comes to count something else begins its counts anew")
+    func measures() throws {
+        let pointers = try ["/usage/total", "/usage/cost"].map { try #require(JSONPointer($0)) }
+        let measures = [.requests, .responseBytes] + pointers.map { Quota.Measure.json($0) }
+        let names = measures.map {
+            Self.quota("few", by: .app, limit: 1, of: $0).count(of: .unknown, around: 0).name
+        }
+        #expect(Set(names).count == 4)
     }
 
     // MARK: requests

@@ -14,19 +14,20 @@ extension QuotaSubjectTests {
     func knownNames() {
         let pseudonym = Bytes16(word0: 5, word1: 6)
         let names: [(QuotaSubject, String)] = [
-            (.key(keyID), "87ead3cc70ce8f49f8c8264a2d2ef773"),
-            (.user(UserPseudonym(value: pseudonym)), "7a6e3b6983e8020560aa0cbb2a600436"),
-            (.network(pseudonym), "44a2cc38213fddbbef009948ee2e4bed"),
-            (.app("ABCDE12345.com.example.app"), "cc4021857b8697b3cda5977674c65a5b"),
-            (.installation(InstallationID(value: pseudonym)), "c7f01848caf948becdd0eff490b9ae93"),
-            (.unknown, "3820ab24fcd76f5fbce14f82997e20db"),
+            (.key(keyID), "72aee19a98edf8ea20d011e26c2d1955"),
+            (.user(UserPseudonym(value: pseudonym)), "93ccb0ae42edc1f46634c2a7dc5b23f7"),
+            (.network(pseudonym), "95d6b5436fde9163384b1660288fbc62"),
+            (.app("ABCDE12345.com.example.app"), "3ac867e6348272b32855b66288f14aa1"),
+            (.installation(InstallationID(value: pseudonym)), "d5910d665e765becb9d4d0ee266be0af"),
+            (.unknown, "37173b67a8c85558159d596fe1a67d31"),
         ]
         for (subject, name) in names {
-            #expect(Hex.encode(subject.countName(ofQuota: "daily", per: "day").array) == name)
+            let known = subject.countName(ofQuota: "daily", per: "day", of: "requests")
+            #expect(Hex.encode(known.array) == name)
         }
     }
 
-    @Test("names each quota, period and subject in its own way")
+    @Test("names each quota, period, measure and subject in its own way")
     func distinctNames() {
         let subjects: [QuotaSubject] = [
             .key(keyID), .user(UserPseudonym(value: .init(word0: 1, word1: 2))),
@@ -37,10 +38,13 @@ extension QuotaSubjectTests {
         for subject in subjects {
             for quota in ["daily", "dail", "daily.day"] {
                 for unit in ["day", "hour"] {
-                    names.insert(subject.countName(ofQuota: quota, per: unit))
+                    for measure in ["requests", "json /key"] {
+                        names.insert(
+                            subject.countName(ofQuota: quota, per: unit, of: measure))
+                    }
                 }
             }
         }
-        #expect(names.count == subjects.count * 6)
+        #expect(names.count == subjects.count * 12)
     }
 }

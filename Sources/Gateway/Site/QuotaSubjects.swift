@@ -20,7 +20,20 @@ extension Quota {
     /// 1970-01-01T00:00:00Z.
     func count(of subject: QuotaSubject, around wallMilliseconds: Int64) -> QuotaCount {
         QuotaCount(
-            name: subject.countName(ofQuota: name, per: period.unit.rawValue),
+            name: subject.countName(
+                ofQuota: name, per: period.unit.rawValue, of: measure.countText),
             period: period.range(around: wallMilliseconds))
+    }
+}
+
+extension Quota.Measure {
+    /// The words for this measure in names of counts, which outlast an upgrade only if these stay
+    /// as they are.
+    fileprivate var countText: String {
+        switch self {
+        case .requests: "requests"
+        case .responseBytes: "response_bytes"
+        case .json(let pointer): "json \(pointer)"
+        }
     }
 }

@@ -17,11 +17,15 @@ public enum QuotaSubject: Hashable, Sendable {
     /// The name of this subject's count.
     ///
     /// It depends on no secret, except for subjects that are pseudonyms, so that a secret which is
-    /// replaced gives no sender a new budget. A quota with another name or unit of its period
-    /// counts anew.
+    /// replaced gives no sender a new budget. A quota with another name, unit of its period or
+    /// measure counts anew: bytes must not go on as requests.
     ///
-    /// - Parameter unit: the quota's period as the configuration writes it.
-    public func countName(ofQuota quota: String, per unit: String) -> Bytes16 {
+    /// - Parameters:
+    ///   - unit: the quota's period as the configuration writes it.
+    ///   - measure: what is counted, in words that tell it from every other measure.
+    public func countName(
+        ofQuota quota: String, per unit: String, of measure: String
+    ) -> Bytes16 {
         let (kind, bytes): (String, [UInt8]) =
             switch self {
             case .key(let keyID): ("key", keyID.digest.array)
@@ -31,8 +35,9 @@ public enum QuotaSubject: Hashable, Sendable {
             case .installation(let id): ("installation", id.value.array)
             case .unknown: ("unknown", [])
             }
-        // No name, unit or kind has a NUL in it, so no two texts are the same.
-        let text = ["sallyport quota", quota, unit, kind].joined(separator: "\0") + "\0"
+        // No setting and no kind has a NUL in it, so no two texts are the same.
+        let text =
+            ["sallyport quota", quota, unit, measure, kind].joined(separator: "\0") + "\0"
         let digest = SHA256.hash(Array(text.utf8) + bytes)
         return Bytes16(word0: digest.word0, word1: digest.word1)
     }
