@@ -279,6 +279,8 @@ extension QuotaTests {
         // Without a body there is no number.
         (.raw("HTTP/1.1 204 No\r\n\r\n"), "GET", 0), (.raw("HTTP/1.1 304 No\r\n\r\n"), "GET", 0),
         (.raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), "HEAD", 0),
+        (.raw("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), "GET", 0),
+        (.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), "GET", 0),
         // Another media type, and a coding.
         (.response(body: #"{"usage":{"total":5}}"#), "GET", 7),
         (

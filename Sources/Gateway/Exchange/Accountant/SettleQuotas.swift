@@ -23,6 +23,11 @@ extension Accountant {
         use.reader = AnswerReader(use.quotas.pointers, of: response, bytes: bytes)
     }
 
+    /// Notes that the upstream's answer is complete. One without a byte of a body owes no number.
+    func answerEnded() {
+        if let use, use.bodyByteCount == 0 { use.owesNumbers = false }
+    }
+
     /// Settles the charges of a request that has ended, in whatever way. Runs once.
     func settleQuotas() {
         guard let use else { return }

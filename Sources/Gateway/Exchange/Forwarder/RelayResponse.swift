@@ -96,6 +96,7 @@ extension Forwarder {
     /// The answer is complete, and its connection is back in the pool.
     func upstreamEnded(_ trailers: TrailerSection?) {
         state.upstream = nil
+        if exchange.quotaUse != nil { accountant.answerEnded() }
         if let trailers { exchange.downstream?.relayTrailers(trailers, of: exchange) }
         exchange.downstream?.endResponse()
         exchange.phase = .recordAccess
