@@ -353,6 +353,44 @@ extension QuotaTests {
         #expect(gateway.hub.meters[0].quotas.charged(of: "tokens") == 7)
     }
 
+    /// How a client ends its streamed body before all of it has come.
+    enum BodyBreak: CaseIterable {
+        case nonsense, excess, silence, close
+    }
+
+    @Test(
+        "a client that breaks off its streamed body pays as one that leaves before an answer",
+        arguments: BodyBreak.allCases)
+    func breaks(_ kind: BodyBreak) throws {
+        let clock = ManualClock(now: .now(), wallMilliseconds: WallClock.milliseconds())
+        let quota = try Self.tokens(limit: 1000, missing: 7)
+        let stepped = try SteppedWorker(clock: clock) {
+            $0.quotas = [quota]
+            $0.routes[0].quotas = ["tokens"]
+            $0.routes[0].onClientClose = .cancel
+            $0.routes[0].streamsBody = true
+            $0.routes[0].overrides.requestBodyTimeout = .seconds(5)
+            $0.routes[0].bodyByteCountMax = 30
+        }
+        try stepped.begin(method: "POST", fields: "Transfer-Encoding: chunked\r\n")
+        stepped.send("e\r\n{\"prompt\":\"x\"}\r\n")
+        stepped.connection.descriptorIsReadable()
+        stepped.worker.services.outbox.flush()
+        #expect(stepped.upstreamText().contains("}"))
+        switch kind {
+        case .nonsense: stepped.send("nonsense\r\n")
+        case .excess: stepped.send("11\r\n" + String(repeating: " ", count: 17) + "\r\n")
+        case .silence:
+            for _ in 0..<7 {
+                clock.now = clock.now + .seconds(1)
+                stepped.worker.services.loop.runUntilIdle()
+            }
+        case .close: stepped.closeClient()
+        }
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.charged == [7, 0])
+    }
+
     @Test(
         "a stream may be silent for longer than a minute, and ends when its client leaves",
         arguments: [(events: [3, 9], cost: 9), (events: [], cost: 7)])

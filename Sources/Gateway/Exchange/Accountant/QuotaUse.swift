@@ -21,6 +21,8 @@ final class QuotaUse {
     var hasAskedForUser = false
     /// True once a byte of the request may have reached an upstream.
     var isSent = false
+    /// True once the head of the upstream's final answer has come.
+    var isAnswered = false
     /// True if the upstream's answer has to have the numbers that the quotas ask for.
     var owesNumbers = false
     /// Reads the answer's numbers; nil if it has none, or the quotas ask for none.

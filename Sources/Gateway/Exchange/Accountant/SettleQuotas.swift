@@ -15,6 +15,7 @@ extension Accountant {
     func answerBegan(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
         guard let use else { return }
         use.isSent = true
+        use.isAnswered = true
         guard use.quotas.readsJSON, response.framing != .none, response.status != 101 else {
             return
         }
@@ -33,8 +34,9 @@ extension Accountant {
         guard let use else { return }
         // The proxy that asked forwards the request itself.
         let isSent = use.isSent || checkCall.question?.isAllowed == true
-        // A client that leaves before the head of an answer may have caused all of its cost.
-        if isSent, exchange.outcome.reason == .clientClosed, !exchange.progress.isStarted {
+        // A client that leaves before the head of an answer, or breaks its streamed body off, may
+        // have caused all of the answer's cost.
+        if isSent, !use.isAnswered, exchange.outcome.reason.isBreakByClient {
             use.owesNumbers = true
         }
         var numbers = (use.reader?.finish() ?? [])[...]
@@ -92,6 +94,16 @@ extension Accountant {
             "\(quota.name): an answer of the route \(route) has no number that can be charged, so "
                 + "it was charged \(quota.missingCharge)")
         return min(quota.missingCharge, quota.limit)
+    }
+}
+
+extension Reason {
+    /// True if the client is why a request that was sent gets no answer.
+    fileprivate var isBreakByClient: Bool {
+        switch self {
+        case .clientClosed, .badRequest, .requestTimeout, .bodyTooLarge, .headTooLarge: true
+        default: false
+        }
     }
 }
 
