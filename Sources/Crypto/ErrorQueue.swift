@@ -5,7 +5,6 @@ import COpenSSL
 /// Every call that reports through the queue starts with ``clear()``, so that the errors that
 /// ``drain(_:)`` finds belong to that call. Errors that are left would be taken for those of the
 /// next call, even of another TLS session on the same thread.
-/// TLS session on the same thread.
 package enum ErrorQueue {
     package static func clear() { ERR_clear_error() }
 
