@@ -24,15 +24,15 @@ extension DoctorCommand {
                 return (.failure, "\(place): \(reason); \(rest(revocation, settings))")
             case .list(let count, let age, let life)?:
                 let entries = "\(place), entries: \(count)"
-                if revocation.url != nil {
-                    return (.ok, "\(entries); it is fetched again after \(text(life))")
-                }
                 guard age < revocation.ageMax else {
                     return (
                         .failure,
                         "\(entries), \(text(age)) old, which is max_age or more: no Android key "
                             + "can enrol"
                     )
+                }
+                if revocation.url != nil {
+                    return (.ok, "\(entries); it is fetched again after \(text(life))")
                 }
                 return (.ok, "\(entries), \(text(age)) old")
             }

@@ -201,6 +201,28 @@ extension RevocationFetcherTests {
         #expect(bench.eventNames == ["revocation_list_down", "revocation_list_up"])
     }
 
+    @Test("a list from a cache is as old as its Age says, also after a restart")
+    func cached() throws {
+        let directory = try ScratchDirectory()
+        let file = RevocationFile(registryPath: directory.path(of: "registry.db"))
+        let fields = [
+            HTTPSField("cache-control", "public, max-age=3600"), HTTPSField("age", "86400"),
+        ]
+        let answer = HTTPSResponse(status: 200, fields: fields, body: Self.document(3))
+        let start: Int64 = 1_000_000_000
+        let bench = try Bench(answer: .success(answer), file: file, wallMilliseconds: start)
+        try bench.use(Self.settings { $0.ageMax = .seconds(86_401) })
+        #expect(bench.inForce == 3)
+        #expect(bench.state.figures?.age(at: bench.clock.now) == .seconds(86_400))
+        bench.run(1)
+        #expect(bench.inForce == nil && bench.eventNames == ["revocation_list_expired"])
+        try wait(bench) { File.exists(directory.path(of: "registry.db.android-revocations")) }
+        bench.fetcher?.close()
+        let next = try Bench(answer: nil, file: file, wallMilliseconds: start + 1000)
+        try next.start(Self.settings())
+        #expect(next.state.figures?.age(at: next.clock.now) == .seconds(86_401))
+    }
+
     @Test("an answer that is too long is cut off by the client")
     func bounded() {
         let settings = Self.settings()

@@ -63,6 +63,16 @@ extension AndroidDoctorTests {
         #expect(server.requests.map(\.target) == ["/status"])
     }
 
+    @Test("a list that a cache has kept for longer than max_age fails")
+    func fetchedFromCache() throws {
+        server.answer { _ in .response(fields: [("Age", "259200")], body: AndroidDoctorTests.list) }
+        let (line, status) = try examine("{ url: '\(url)', max_age: 2d }")
+        #expect(
+            line?.hasPrefix("FAIL  \(Self.name)\(url), entries: 2, 3d old, which is") == true,
+            "\(line ?? "")")
+        #expect(status == .exited(1))
+    }
+
     @Test("a list that cannot be fetched, or is none, fails", arguments: [404, 200])
     func unfetched(status: Int) throws {
         server.answer { _ in .response(status, body: "{}") }

@@ -4,8 +4,8 @@ import HTTPSClient
 
 /// The meaning of an answer to a question for the revocation list.
 enum RevocationAnswer {
-    /// The list, its document, and the time for which it need not be asked for again.
-    case list(RevocationList, document: [UInt8], life: Duration)
+    /// The list, its document, its age, and the time for which it need not be asked for again.
+    case list(RevocationList, document: [UInt8], age: Duration, life: Duration)
     case none(RevocationState.Outcome, String)
 
     /// `refresh`: the longest life.
@@ -17,14 +17,14 @@ enum RevocationAnswer {
         case .success(let response):
             let bounds = AnswerLife(
                 shortest: min(Self.lifeMin, refresh), usual: refresh, longest: refresh)
-            self.init(response.body, life: bounds.life(of: response))
+            self.init(response.body, age: response.age, life: bounds.life(of: response))
         }
     }
 
-    init(_ document: [UInt8], life: Duration) {
+    init(_ document: [UInt8], age: Duration, life: Duration) {
         do throws(RevocationListError) {
             self = .list(
-                try RevocationList(parsing: document), document: document, life: life)
+                try RevocationList(parsing: document), document: document, age: age, life: life)
         } catch {
             self = .none(.malformed, "the answer is no revocation list: \(error)")
         }

@@ -6,7 +6,7 @@ package import Settings
 /// Asks for the list of withdrawn Android certificates once, for `doctor`.
 package enum RevocationCheckup {
     package enum Finding {
-        /// `entryCount`: the entries that refuse a certificate. `age`: zero for a fetched list.
+        /// `entryCount`: the entries that refuse a certificate.
         case list(entryCount: Int, age: Duration, life: Duration)
         case failure(String)
     }
@@ -18,12 +18,12 @@ package enum RevocationCheckup {
             let result = try HTTPSClient.fetch(
                 .document(at: url),
                 settings.configuration(byteCountMax: RevocationList.byteCountMax))
-            return Finding(RevocationAnswer(result, refresh: settings.refresh), age: .zero)
+            return Finding(RevocationAnswer(result, refresh: settings.refresh))
         case .file(let path):
             let content = try RevocationContent(
                 of: path, wallMilliseconds: WallClock.milliseconds())
             return Finding(
-                RevocationAnswer(content.document, life: settings.refresh), age: content.age)
+                RevocationAnswer(content.document, age: content.age, life: settings.refresh))
         case .off: return nil
         }
     }
@@ -39,9 +39,9 @@ package enum RevocationCheckup {
 }
 
 extension RevocationCheckup.Finding {
-    fileprivate init(_ answer: RevocationAnswer, age: Duration) {
+    fileprivate init(_ answer: RevocationAnswer) {
         switch answer {
-        case .list(let list, _, let life):
+        case .list(let list, _, let age, let life):
             self = .list(entryCount: list.count, age: age, life: life)
         case .none(_, let reason): self = .failure(reason)
         }

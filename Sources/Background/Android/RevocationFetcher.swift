@@ -166,7 +166,7 @@ package final class RevocationFetcher {
             isBusy = false
             if case .failure(.closed) = result { return }
             guard let settings else { return }
-            take(RevocationAnswer(result, refresh: settings.refresh), age: .zero, from: source)
+            take(RevocationAnswer(result, refresh: settings.refresh), from: source)
         }
     }
 
@@ -192,16 +192,13 @@ package final class RevocationFetcher {
         switch result {
         case .success(let content):
             take(
-                RevocationAnswer(content.document, life: settings.refresh), age: content.age,
+                RevocationAnswer(content.document, age: content.age, life: settings.refresh),
                 from: .file(path))
-        case .failure(let error): take(.none(.failed, "\(error)"), age: .zero, from: .file(path))
+        case .failure(let error): take(.none(.failed, "\(error)"), from: .file(path))
         }
     }
 
-    /// Takes an answer of `source`, which is `age` old.
-    private func take(
-        _ answer: RevocationAnswer, age: Duration, from source: AndroidRevocationSettings.Source
-    ) {
+    private func take(_ answer: RevocationAnswer, from source: AndroidRevocationSettings.Source) {
         if isOutdated {
             // It may be of another place, or older than what the operator knows of.
             isOutdated = false
@@ -209,7 +206,7 @@ package final class RevocationFetcher {
             return
         }
         switch answer {
-        case .list(let list, let document, let life):
+        case .list(let list, let document, let age, let life):
             due = loop.now + life
             judge(list, document, age: age, from: source)
         case .none(let outcome, let reason):
@@ -258,8 +255,9 @@ package final class RevocationFetcher {
         listSource = source
         state.take(list, age: age, at: loop.now, isFetched: true)
         if let file, case .url(let url) = source {
+            let sentAt = loop.wallMilliseconds - age.components.seconds * 1000
             let kept = KeptRevocations(
-                url: url, document: document, fetchedAtMilliseconds: loop.wallMilliseconds)
+                url: url, document: document, fetchedAtMilliseconds: max(sentAt, 0))
             keeper.keep(file.path) { () throws(IOError) in try file.write(kept) }
         }
         tellExpiry()

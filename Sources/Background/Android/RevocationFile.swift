@@ -9,7 +9,8 @@ struct KeptRevocations: Sendable {
     /// The URL that it was fetched from.
     let url: String
     let document: [UInt8]
-    /// The time of the fetch, in milliseconds since 1970 by this machine's clock.
+    /// The time at which the server itself sent it, in milliseconds since 1970 by this machine's
+    /// clock.
     let fetchedAtMilliseconds: Int64
 }
 

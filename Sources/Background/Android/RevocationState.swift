@@ -40,8 +40,8 @@ package final class RevocationState: Sendable {
         /// The reason why keys could not be revoked the last time; nil if they could.
         package fileprivate(set) var revokingFailure: String?
 
-        /// The time since the list was fetched, or its file changed; nil if there is none. The
-        /// machine may have been restarted since.
+        /// The time since the server sent the list, or its file changed; nil if there is none. The
+        /// list may have been in caches, and the machine may have been restarted since.
         package func age(at now: MonotonicInstant) -> Duration? {
             taken.map { $0.age + (now - $0.at) }
         }

@@ -18,12 +18,17 @@ struct AnswerLife {
         guard let word = words.first(where: { $0.hasPrefix("max-age=") }),
             let whole = Self.seconds(word.dropFirst("max-age=".count))
         else { return usual }
-        let age = response.field("age").flatMap { Self.seconds($0[...]) } ?? 0
-        return min(max(.seconds(whole - min(age, whole)), shortest), longest)
+        return min(max(whole - response.age, shortest), longest)
     }
 
-    private static func seconds(_ text: Substring) -> Int64? {
+    fileprivate static func seconds(_ text: Substring) -> Duration? {
         let digits = Array(text.utf8)
-        return ASCII.decimal(digits.span).map { Int64(min($0, 1 << 31)) }
+        return ASCII.decimal(digits.span).map { .seconds(min($0, 1 << 31)) }
     }
+}
+
+extension HTTPSResponse {
+    /// The time since the server itself sent the answer, by the `Age` of the caches on the way
+    /// (RFC 9111 section 5.1). Zero without one.
+    var age: Duration { field("age").flatMap { AnswerLife.seconds($0[...]) } ?? .zero }
 }
