@@ -148,6 +148,8 @@ extension RevocationFetcherTests {
             ([HTTPSField("cache-control", "max-age=1")], 300),
             ([HTTPSField("cache-control", "max-age=86400")], 3600),
             ([HTTPSField("cache-control", "no-store")], 300),
+            ([HTTPSField("cache-control", #"max-age=1000, no-cache="set-cookie""#)], 300),
+            ([HTTPSField("cache-control", "no-transform , max-age=1000 ,")], 1000),
         ] as [([HTTPSField], Int64)])
     func lives(fields: [HTTPSField], life: Int64) throws {
         let bench = try Bench(

@@ -13,12 +13,17 @@ struct AnswerLife {
     /// The `max-age`, less the time in caches (RFC 9111 section 4.2), within bounds.
     func life(of response: HTTPSResponse) -> Duration {
         let words = (response.field("cache-control") ?? "").lowercased().split(separator: ",")
-            .map { $0.drop { $0 == " " } }
-        guard !words.contains(where: { $0.hasPrefix("no-") }) else { return shortest }
+            .map { $0.filter { !$0.isWhitespace } }
+        guard !words.contains(where: Self.forbidsReuse) else { return shortest }
         guard let word = words.first(where: { $0.hasPrefix("max-age=") }),
             let whole = Self.seconds(word.dropFirst("max-age=".count))
         else { return usual }
         return min(max(whole - response.age, shortest), longest)
+    }
+
+    /// True for `no-store` and `no-cache`, which may name fields.
+    private static func forbidsReuse(_ word: String) -> Bool {
+        ["no-store", "no-cache"].contains(word.prefix { $0 != "=" })
     }
 
     fileprivate static func seconds(_ text: Substring) -> Duration? {
