@@ -34,6 +34,8 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case notInMemory
         /// Another program has cut it short while it was in use.
         case cutShort
+        /// It was last changed later than the clock shows, so its age is not known.
+        case changedInFuture
         /// The name has no address; the text has the resolver's words.
         case unresolved(String)
         case other(errno: Int32)
@@ -95,6 +97,7 @@ extension IOError.Reason {
         case .locked: "held by another process"
         case .notInMemory: "not on a file system in memory (tmpfs)"
         case .cutShort: "was cut short by another program"
+        case .changedInFuture: "was changed later than the clock shows, so its age is not known"
         case .unresolved(let words): words
         case .other(let code): IOError.text(errno: code)
         }

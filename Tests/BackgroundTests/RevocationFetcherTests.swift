@@ -401,4 +401,22 @@ extension RevocationFetcherTests {
         try wait(bench) { bench.count(.failed) > 0 }
         #expect(bench.inForce == 4)
     }
+
+    @Test("a file that was changed in the future is not taken, because its age is not known")
+    func futureFile() throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path(of: "list.json")
+        try File.write(path, Self.document(3), mode: 0o600)
+        let modified = try #require(File.modifiedMilliseconds(path))
+        let ahead = try Bench(answer: nil, wallMilliseconds: modified - 300_001)
+        try ahead.use(Self.settings { $0.source = .file(path) })
+        try wait(ahead) { ahead.count(.fetched) + ahead.count(.failed) > 0 }
+        #expect(ahead.inForce == nil)
+        #expect(ahead.state.figures?.failure?.contains("later than the clock shows") == true)
+        // Clocks differ a little.
+        let near = try Bench(answer: nil, wallMilliseconds: modified - 300_000)
+        try near.use(Self.settings { $0.source = .file(path) })
+        try wait(near) { near.inForce == 3 }
+        #expect(near.state.figures?.age(at: near.clock.now) == .zero)
+    }
 }

@@ -11,6 +11,11 @@ struct RevocationContent: Sendable {
         // Before the content, so that the list is never younger than it seems.
         let modified = File.modifiedMilliseconds(path) ?? wallMilliseconds
         document = try File.read(path, byteCountMax: RevocationList.byteCountMax)
-        age = max(.zero, .milliseconds(wallMilliseconds - modified))
+        let age = Duration.milliseconds(wallMilliseconds - modified)
+        guard age + Self.clockDifferenceMax >= .zero else { throw IOError(path, .changedInFuture) }
+        self.age = max(.zero, age)
     }
+
+    /// The time by which the clock of a file server may be ahead of this machine's.
+    private static let clockDifferenceMax = Duration.seconds(300)
 }
