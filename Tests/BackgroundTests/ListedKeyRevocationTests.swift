@@ -217,4 +217,30 @@ extension ListedKeyRevocationTests {
         #expect(try statuses(first + late) == [.revoked, .revoked])
         revocation.close()
     }
+
+    @Test("a list that was taken back revokes nothing, however the one before ended")
+    func takenBack() throws {
+        let ids = try enrol([["aa"], ["bb"]])
+        let clock = ManualClock(
+            now: MonotonicInstant(nanoseconds: 1_000_000_000_000), wallMilliseconds: 0)
+        let loop = try EventLoop(clock: clock)
+        let revocation = revocation(loop)
+        revocation.take(try list("aa"), from: "x")
+        try step(loop) { state.figures?.revokedKeyCount == 1 }
+        // A faulty list while the store is down, which the server then puts right.
+        isDown.withLock { $0 = true }
+        revocation.take(try list("bb"), from: "x")
+        try step(loop) { state.figures?.revokingFailure != nil }
+        let late = try enrol([["aa"]])
+        isDown.withLock { $0 = false }
+        revocation.take(try list("aa"), from: "x")
+        // The list that is back finds the key that enrolled by the other one.
+        try step(loop) { state.figures?.revokedKeyCount == 2 }
+        // So does its pass a minute later, in place of the other list's.
+        let later = try enrol([["aa"]])
+        clock.now = clock.now + .seconds(61)
+        try step(loop) { state.figures?.revokedKeyCount == 3 }
+        #expect(try statuses(ids + late + later) == [.revoked, .active, .revoked, .revoked])
+        revocation.close()
+    }
 }

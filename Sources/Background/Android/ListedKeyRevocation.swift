@@ -36,10 +36,13 @@ package final class ListedKeyRevocation {
     private let holder: [UInt8]
     private var call: BlockingCall<Result<ListedKeyJob.Outcome, ListedKeyFailure>>?
     private var timer: Timer?
-    /// The list that is to be gone through, and where it came from.
-    private var waiting: (list: ListedSerials, origin: String)?
-    /// The list that was gone through last, and when.
-    private var done: (digest: Bytes32, at: MonotonicInstant)?
+    /// The list in force, and where it came from. No other is begun, because a server may take back
+    /// a list, and a revoked key stays revoked.
+    private var current: (list: ListedSerials, origin: String)?
+    /// True if the list in force is still to be gone through.
+    private var isDue = false
+    /// The time at which the list in force was last gone through; nil before the first time.
+    private var doneAt: MonotonicInstant?
     private var isFailing = false
 
     /// `stores`: nil if the registry cannot be changed by hand. `holder`: random bytes made at the
@@ -59,8 +62,11 @@ package final class ListedKeyRevocation {
     /// Takes the list that is in force now.
     package func take(_ list: RevocationList, from origin: String) {
         let list = ListedSerials(list)
-        if let done, done.digest == list.digest, loop.now - done.at < Self.repetition { return }
-        waiting = (list, origin)
+        // A list that comes back is gone through anew: keys may have enrolled by the one between.
+        if current?.list.digest != list.digest { doneAt = nil }
+        current = (list, origin)
+        if let doneAt, loop.now - doneAt < Self.repetition { return }
+        isDue = true
         begin()
     }
 
@@ -68,12 +74,15 @@ package final class ListedKeyRevocation {
     package func close() {
         timer = nil
         call = nil
-        waiting = nil
+        current = nil
+        isDue = false
     }
 
     private func begin() {
-        guard call == nil, let (list, origin) = waiting, let stores = stores() else { return }
-        waiting = nil
+        guard call == nil, isDue, let (list, origin) = current, let stores = stores() else {
+            return
+        }
+        isDue = false
         let job = ListedKeyJob(list: list, origin: origin, holder: holder, stores: stores)
         do throws(IOError) {
             call = try BlockingCall(name: "revocations", loop: loop) {
@@ -95,15 +104,17 @@ package final class ListedKeyRevocation {
         case .success(.busy(let count)):
             state.note(revoked: count, at: loop.now)
             tell(count, origin)
-            again(list, origin)
+            again()
         case .success(.revoked(let count)):
             isFailing = false
-            let isNew = done?.digest != list.digest
-            done = (list.digest, loop.now)
             state.note(revoked: count, at: loop.now)
             tell(count, origin)
+            guard current?.list.digest == list.digest else { return begin() }
+            let isNew = doneAt == nil
+            doneAt = loop.now
+            isDue = false
             // Once more, for keys that were verified by the list before and enrolled behind this.
-            if isNew, waiting == nil { again(list, origin) } else { begin() }
+            if isNew { again() }
         case .failure(let failure):
             state.note(revoked: failure.revokedCount, at: loop.now)
             state.note(revokingFailure: failure.reason)
@@ -115,7 +126,7 @@ package final class ListedKeyRevocation {
                         + "every minute: \(failure.reason)")
             }
             isFailing = true
-            again(list, origin)
+            again()
         }
     }
 
@@ -127,9 +138,9 @@ package final class ListedKeyRevocation {
                 + "that vouches for them; the audit log has their ids")
     }
 
-    /// Tries again later, unless there is a newer list by then.
-    private func again(_ list: ListedSerials, _ origin: String) {
-        if waiting == nil { waiting = (list, origin) }
+    /// Goes through the list that is in force by then, in a while.
+    private func again() {
+        isDue = true
         timer?.schedule(after: Self.pause)
     }
 
