@@ -6,8 +6,9 @@ public import JSON
 ///
 /// `{"entries": {"<serial>": {"status": "REVOKED" | "SUSPENDED", ...}}}`, with serial numbers in
 /// hexadecimal without leading zeros, and older ones in decimal. An entry of decimal digits alone
-/// counts for both readings, because nothing tells which one is meant. A reading takes 33 bytes of
-/// a hash table, and a look-up takes one probe.
+/// counts for both readings, because nothing tells which one is meant. An entry that can match no
+/// certificate is ignored, so that one mistake does not keep the others from being known. A reading
+/// takes 33 bytes of a hash table, and a look-up takes one probe.
 public struct RevocationList: Sendable {
     /// The statuses that refuse a certificate.
     public enum Status: String, Hashable, Sendable, CaseIterable {
@@ -29,7 +30,8 @@ public struct RevocationList: Sendable {
     private var statuses: [Bytes32: Status] = [:]
     /// The number of entries that refuse a certificate.
     public private(set) var count = 0
-    /// The number of entries with a status that is not known and refuses nothing.
+    /// The number of entries that refuse nothing: their status is not known or no text, or their
+    /// name is no serial number.
     public private(set) var ignoredCount = 0
 
     /// Parses a list of at most ``byteCountMax`` bytes.
@@ -44,12 +46,12 @@ public struct RevocationList: Sendable {
         guard let entries = list["entries"]?.objectValue else { throw .entriesMissing }
         guard entries.count <= Self.entryCountMax else { throw .tooManyEntries(entries.count) }
         for (serial, entry) in entries {
-            guard let text = entry["status"]?.stringValue else { throw .statusMissing }
-            guard let status = Status(rawValue: text) else {
+            guard let status = entry["status"]?.stringValue.flatMap(Status.init(rawValue:)),
+                add(serial, status)
+            else {
                 ignoredCount += 1
                 continue
             }
-            try add(serial, status)
             count += 1
         }
     }
@@ -69,12 +71,14 @@ public struct RevocationList: Sendable {
         statuses.keys.compactMap { CertificateSerial(number: $0)?.hex }.sorted()
     }
 
-    private mutating func add(_ serial: String, _ status: Status) throws(RevocationListError) {
+    /// Adds an entry. False if its name is no serial number.
+    private mutating func add(_ serial: String, _ status: Status) -> Bool {
         guard (1...Self.digitCountMax).contains(serial.utf8.count),
             let number = Bytes32(hexNumber: serial.utf8)
-        else { throw .serialMalformed }
+        else { return false }
         add(number, status)
         if let number = Bytes32(decimalNumber: serial.utf8) { add(number, status) }
+        return true
     }
 
     /// A revocation is final, and outweighs a suspension under the other reading.
@@ -89,10 +93,6 @@ public enum RevocationListError: Error, Hashable, Sendable, CustomStringConverti
     /// The list has no object `entries`.
     case entriesMissing
     case tooManyEntries(Int)
-    /// The name of an entry is not a serial number in hexadecimal or decimal.
-    case serialMalformed
-    /// An entry has no `status` that is a text.
-    case statusMissing
 
     public var description: String {
         switch self {
@@ -100,8 +100,6 @@ public enum RevocationListError: Error, Hashable, Sendable, CustomStringConverti
         case .entriesMissing: "the list has no object \"entries\""
         case .tooManyEntries(let count):
             "the list has \(count) entries, more than \(RevocationList.entryCountMax)"
-        case .serialMalformed: "an entry's name is no serial number"
-        case .statusMissing: "an entry has no status"
         }
     }
 }

@@ -37,6 +37,8 @@ package final class RevocationFetcher {
     private var listSource: AndroidRevocationSettings.Source?
     /// True if the operator was told that the list does not count any more.
     private var isExpiryTold = false
+    /// The number of ignored entries that the operator was told of.
+    private var ignoredCountTold = 0
 
     /// `file`: the place where the list outlives the gateway; nil if it does not. `onList` is
     /// called with each list that is put in force, changed or not, and its place.
@@ -109,6 +111,7 @@ package final class RevocationFetcher {
                 throw DigestedFileError("\(file.path): is no revocation list")
             }
             state.take(list, age: age, at: loop.now, isFetched: false)
+            tellIgnored(list)
             listSource = .url(url)
             onList(list, url)
         } catch {
@@ -260,8 +263,20 @@ package final class RevocationFetcher {
                 url: url, document: document, fetchedAtMilliseconds: max(sentAt, 0))
             keeper.keep(file.path) { () throws(IOError) in try file.write(kept) }
         }
+        tellIgnored(list)
         tellExpiry()
         onList(list, source.place)
+    }
+
+    private func tellIgnored(_ list: RevocationList) {
+        let count = list.ignoredCount
+        guard count != ignoredCountTold else { return }
+        ignoredCountTold = count
+        guard count > 0 else { return }
+        log.event(
+            level: "warning", "revocation_list_entries_ignored",
+            "trust.android.revocation: the list has \(count) entries with a name that is no serial "
+                + "number or a status that is not known, and they refuse no certificate")
     }
 
     private func tellExpiry() {
