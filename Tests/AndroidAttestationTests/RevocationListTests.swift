@@ -70,7 +70,7 @@ extension RevocationListTests {
             let list = try RevocationList(
                 parsing: Array(#"{"entries":{\#(entry),"b":{"status":"REVOKED"}}}"#.utf8))
             #expect(list.count == 1 && list.ignoredCount == 1, "\(entry)")
-            #expect(list.serials == ["b"], "\(entry)")
+            #expect(list.revokedSerials == ["b"], "\(entry)")
         }
         let dated = try RevocationList(
             parsing: Array(
@@ -88,6 +88,12 @@ extension RevocationListTests {
             let list = try Self.list([first: "REVOKED", second: "SUSPENDED"])
             #expect(try Self.status("10", in: list) == .revoked)
         }
+    }
+
+    @Test("tell the serial numbers of revoked certificates, not of suspended ones")
+    func revokedSerials() throws {
+        let list = try Self.list(["0A": "REVOKED", "b": "SUSPENDED", "16": "REVOKED"])
+        #expect(list.count == 3 && list.revokedSerials == ["10", "16", "a"])
     }
 
     @Test(

@@ -64,11 +64,12 @@ public struct RevocationList: Sendable {
     /// The status of the certificate with this serial number; nil if the list does not refuse it.
     public func status(of serial: CertificateSerial) -> Status? { statuses[serial.number] }
 
-    /// The serial numbers that the list refuses, in lower-case hexadecimal without leading zeros,
+    /// The serial numbers of revoked certificates, in lower-case hexadecimal without leading zeros,
     /// in both readings of entries of decimal digits alone. Numbers that are too long for a
-    /// certificate are left out.
-    public var serials: [String] {
-        statuses.keys.compactMap { CertificateSerial(number: $0)?.hex }.sorted()
+    /// certificate are left out, and so are those of suspended ones: a suspension may be lifted.
+    public var revokedSerials: [String] {
+        statuses.filter { $0.value == .revoked }.keys
+            .compactMap { CertificateSerial(number: $0)?.hex }.sorted()
     }
 
     /// Adds an entry. False if its name is no serial number.

@@ -148,14 +148,14 @@ package final class ListedKeyRevocation {
     private static let repetition = Duration.seconds(86_400)
 }
 
-/// The serial numbers of a list.
+/// The serial numbers of the revoked certificates of a list.
 struct ListedSerials: Sendable {
     let serials: [String]
     /// Tells lists of other numbers apart.
     let digest: Bytes32
 
     init(_ list: RevocationList) {
-        serials = list.serials
+        serials = list.revokedSerials
         digest = SHA256.hash(Array(serials.joined(separator: " ").utf8))
     }
 }
