@@ -14,9 +14,10 @@ struct CapturedChain {
     let seconds: Int64
     let settings: Settings
 
-    /// The explanation by what each app demands, with both spellings of the challenge.
+    /// The explanation by what the apps demand, for both spellings of the challenge.
     var explanations: [Explanation] {
-        guard case .array(let texts)? = document["chain"],
+        let apps = settings.apps.filter { $0.platform == .android }
+        guard !apps.isEmpty, case .array(let texts)? = document["chain"],
             let challenge = document["challenge"]?.stringValue
         else { return [] }
         let chain = texts.compactMap { $0.stringValue.flatMap { Base64.decode($0) } }
@@ -24,19 +25,14 @@ struct CapturedChain {
         let extra = settings.trust.androidRoots.compactMap { der in
             (try? Certificate(der: der)).flatMap { try? AndroidRoot($0) }
         }
-        return settings.apps.flatMap { app -> [Explanation] in
-            guard let demands = app.androidDemands else { return [] }
-            return [text, Base64.decode(text.span)].compactMap(\.self).map { challenge in
-                var expected = AndroidExpectations(at: seconds)
-                expected.challenge = challenge
-                expected.keyID = document["key_id"]?.stringValue.flatMap(KeyID.init(base64:))
-                expected.packages = [app.id]
-                expected.signingDigests = Array(demands.signingDigests)
-                expected.securityLevelMin = demands.securityLevel
-                expected.roots = extra.isEmpty ? [] : AndroidRoots.published + extra
-                expected.clockSkewSeconds = settings.trust.clockSkew.components.seconds
-                return .androidAttestation(chain, expecting: expected)
-            }
+        return [text, Base64.decode(text.span)].compactMap(\.self).map { challenge in
+            var expected = AndroidExpectations(at: seconds)
+            expected.challenge = challenge
+            expected.keyID = document["key_id"]?.stringValue.flatMap(KeyID.init(base64:))
+            expected.apps = apps
+            expected.roots = extra.isEmpty ? [] : AndroidRoots.published + extra
+            expected.clockSkewSeconds = settings.trust.clockSkew.components.seconds
+            return .androidAttestation(chain, expecting: expected)
         }
     }
 }

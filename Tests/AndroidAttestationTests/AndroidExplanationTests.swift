@@ -54,7 +54,9 @@ extension AndroidExplanationTests {
         let explanation = Explanation.androidAttestation(
             enrolment.chain, expecting: try Self.expectations())
         #expect(explanation.isValid)
-        for name in ["challenge", "package", "signing_digest", "revocation", "key_id"] {
+        for name in [
+            "challenge", "package", "signing_digest", "revocation", "key_id", "patch_level",
+        ] {
             #expect(Self.outcome(name, explanation) == "skipped", "\(name)")
         }
     }
@@ -72,6 +74,7 @@ extension AndroidExplanationTests {
         #expect(try code { $0.signingDigests = [.zero] } == "signing_digest")
         #expect(try code { $0.keyID = KeyID(digest: .zero) } == "key_id_mismatch")
         #expect(try code { $0.securityLevelMin = .strongBox } == "security_level")
+        #expect(try code { $0.patchAgeMaxDays = 29 } == "patch_level")
         #expect(try code { $0.roots = [] } == "root_unknown")
         #expect(try code { $0.seconds = 0 } == "not_yet_valid")
         #expect(
@@ -93,6 +96,41 @@ extension AndroidExplanationTests {
         expected.securityLevelMin = .software
         expected.acceptsAnyBootState = true
         #expect(code(software) == "ok" && code(unlocked) == "ok")
+    }
+
+    @Test("judge by the demands of all apps that own the key, as the gateway does")
+    func apps() throws {
+        let second = "com.example.second"
+        let bootKey = AndroidWorld.profile.bootKey
+        let open = AndroidDemands(signingDigests: [androidDigest], bootKeys: [bootKey])
+        let recent = AndroidDemands(signingDigests: [androidDigest], patchAgeMaxDays: 29)
+        let strict = AndroidDemands(signingDigests: [androidDigest], securityLevel: .strongBox)
+        let other = AndroidDemands(signingDigests: [.zero])
+        let enrolments = [
+            try Enrolment(), try Enrolment { $0.packages = [second] },
+            try Enrolment { $0.packages = [second, androidPackage] },
+            try Enrolment { $0.bootState = .selfSigned },
+            try Enrolment {
+                $0.bootState = .selfSigned
+                $0.packages = [second, androidPackage]
+            },
+        ]
+        for (first, others) in [
+            (open, []), (open, [open]), (open, [recent]), (recent, [open]), (strict, [open]),
+            (other, [open]), (open, [other]), (strict, [recent]),
+        ] as [(AndroidDemands, [AndroidDemands])] {
+            let apps =
+                [AndroidWorld.app(first)] + others.map { AndroidWorld.app($0, id: second) }
+            let verifier = try AndroidWorld.verifier(apps)
+            var expected = try Self.expectations()
+            expected.apps = apps
+            for (number, enrolment) in enrolments.enumerated() {
+                let explanation = Explanation.androidAttestation(
+                    enrolment.chain, expecting: expected)
+                #expect(
+                    explanation.code == (try enrolment.code(verifier)), "\(number) \(apps)")
+            }
+        }
     }
 
     @Test("go on after a failure, and show a leaf without its chain")

@@ -42,7 +42,10 @@ extension CaptureTests {
     }
 
     private func explain(_ answer: HTTPMessage, _ gateway: GatewayProcess) throws -> JSONValue {
-        let id = try #require(answer["X-Request-Id"])
+        try explain(try #require(answer["X-Request-Id"]), gateway)
+    }
+
+    private func explain(_ id: String, _ gateway: GatewayProcess) throws -> JSONValue {
         let outcome = try BuiltProgram.run(
             ["explain", "request", id, "-c", gateway.configurationPath, "--json"])
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
@@ -104,6 +107,27 @@ extension CaptureTests {
         #expect(failedSteps(try explain(answers[2], gateway)).contains("app"))
         let value = try explain(answers[0], gateway)
         #expect(value["capture"]?["explanation"]?["code"]?.stringValue == "environment_not_allowed")
+    }
+
+    @Test("the chain of an Android key is explained by what its app demands")
+    func chain() throws {
+        let phones = try LabPhones()
+        let bootKey = String(repeating: "c5", count: 32)
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+        configuration.apps = []
+        phones.letIn(to: &configuration, "boot_keys: [\(bootKey)], patch_age_max: 90d")
+        configuration.more = ["capture: { directory: \(place) }"]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        let phone = try phones.phone(
+            "phone",
+            ["--boot-state", "self_signed", "--boot-key", bootKey, "--patch-level", "202001"])
+        #expect(try phones.attest(phone, at: gateway).status == .exited(1))
+        let name = try #require(waitForFiles(1).first)
+        let kept = try String(contentsOfFile: place + "/" + name, encoding: .utf8)
+        let id = try #require(try JSONValue.parse(kept)["request_id"]?.stringValue)
+        let value = try explain(id, gateway)
+        #expect(value["request"]?["detail"]?.stringValue == "patch_level")
+        #expect(failedSteps(value) == ["patch_level"])
     }
 
     @Test("explain says that nothing was kept of a request that capture would have kept")

@@ -20,10 +20,10 @@ struct LabPhones {
         try #require(made.status == .exited(0), "\(made.standardError)")
     }
 
-    /// Has a gateway take keys of the phones' app.
-    func letIn(to configuration: inout GatewayConfiguration) {
+    /// Has a gateway take keys of the phones' app. `demands`: more of the app's settings.
+    func letIn(to configuration: inout GatewayConfiguration, _ demands: String = "") {
         configuration.apps.append(
-            "{ android: \(Self.package), signing_digests: [\(Self.digest)] }")
+            "{ android: \(Self.package), signing_digests: [\(Self.digest)], \(demands) }")
         configuration.androidRootPaths = [root]
     }
 

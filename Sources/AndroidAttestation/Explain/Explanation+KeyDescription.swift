@@ -42,14 +42,18 @@ extension Explanation {
         check("package", "every package that owns the key is expected") {
             () throws(AndroidAttestationFailure) in
             let id = try AppChecks.applicationID(of: description)
-            guard !expected.packages.isEmpty else { return "no package was given to compare" }
-            guard id.packages.allSatisfy({ expected.packages.contains($0.name) }) else {
+            let names = expected.packageNames
+            guard !names.isEmpty else { return "no package was given to compare" }
+            guard id.packages.allSatisfy({ names.contains($0.name) }) else {
                 throw .package
             }
             return nil
         }
         check("signing_digest", "every certificate that has signed them is expected") {
             () throws(AndroidAttestationFailure) in
+            if let id = description.softwareEnforced.applicationID, !expected.apps.isEmpty {
+                return try Self.checkDigests(id, expected.apps)
+            }
             guard !expected.signingDigests.isEmpty else {
                 return "no signing digest was given to compare"
             }
@@ -63,11 +67,24 @@ extension Explanation {
         }
     }
 
+    /// The check that each package has the digests of a configured app of its name.
+    private static func checkDigests(
+        _ id: AttestationApplicationID, _ apps: [AppIdentity]
+    ) throws(AndroidAttestationFailure) -> String? {
+        do throws(AndroidAttestationFailure) {
+            _ = try AppChecks.apps(of: id, among: apps)
+            return nil
+        } catch {
+            guard error == .package else { throw error }
+            return "no digests are known of a package that is not configured"
+        }
+    }
+
     /// The checks of what the key may do, and of the phone.
     private mutating func checkAuthorizations(
         _ description: KeyDescription, isStrongBoxChain: Bool?, _ expected: AndroidExpectations
     ) {
-        let policy = expected.policy
+        let policy = expected.policy(for: description.softwareEnforced.applicationID)
         func step(
             _ name: String, _ claim: String, _ body: () throws(AndroidAttestationFailure) -> Void
         ) {
@@ -97,10 +114,25 @@ extension Explanation {
             () throws(AndroidAttestationFailure) in
             try KeyChecks.allApplications(description)
         }
-        check("boot_state", "the phone is locked and booted its maker's system") {
+        checkSystem(description, policy, at: expected.seconds)
+    }
+
+    /// The checks of the phone's system.
+    private mutating func checkSystem(
+        _ description: KeyDescription, _ policy: KeyPolicy, at seconds: Int64
+    ) {
+        let systems =
+            policy.bootKeys.isEmpty ? "its maker's system" : "a system that is allowed"
+        check("boot_state", "the phone is locked and booted \(systems)") {
             () throws(AndroidAttestationFailure) in
             if policy.acceptsAnyBootState { return "any boot state is accepted" }
             try KeyChecks.bootState(description, policy)
+            return nil
+        }
+        check("patch_level", "the security patch is no older than demanded") {
+            () throws(AndroidAttestationFailure) in
+            if policy.patchAgeMaxDays == nil { return "any patch level is accepted" }
+            try KeyChecks.patchLevel(description, policy, at: seconds)
             return nil
         }
     }

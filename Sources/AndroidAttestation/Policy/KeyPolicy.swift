@@ -18,4 +18,12 @@ package struct KeyPolicy: Sendable {
         bootKeys = demands.bootKeys
         patchAgeMaxDays = demands.patchAgeMaxDays
     }
+
+    /// The policy that accepts what both accept, for a key that several apps own.
+    func joined(with other: KeyPolicy) -> KeyPolicy {
+        var policy = KeyPolicy(securityLevelMin: max(securityLevelMin, other.securityLevelMin))
+        policy.bootKeys = bootKeys.intersection(other.bootKeys)
+        policy.patchAgeMaxDays = [patchAgeMaxDays, other.patchAgeMaxDays].compactMap(\.self).min()
+        return policy
+    }
 }
