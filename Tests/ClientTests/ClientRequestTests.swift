@@ -100,6 +100,23 @@ extension ClientRequestTests {
         #expect(await client.receive(again.0, again.1)?.code == "assertion_replayed")
     }
 
+    @Test(
+        "go to no other server, neither with a proof nor without one",
+        arguments: ["https://127.0.0.1", "http://localhost", "http://127.0.0.1:1"])
+    func otherServer(origin: String) async throws {
+        let site = try ClientSite()
+        let client = site.client()
+        let other = URLRequest(url: try #require(URL(string: origin + "/api/x")))
+        await #expect(throws: ClientError.self) { try await client.send(other) }
+        await #expect(throws: ClientError.self) {
+            try await client.send(other, proof: .sessionToken)
+        }
+        await #expect(throws: ClientError.self) { try await client.sign(other) }
+        await #expect(throws: ClientError.self) { try await client.prove(other) }
+        #expect(site.network.paths.isEmpty)
+        #expect(site.service.keyCount == 0)
+    }
+
     @Test("have their answers read piece by piece in the transport's own session")
     func streaming() {
         let session = URLSession(configuration: .ephemeral)

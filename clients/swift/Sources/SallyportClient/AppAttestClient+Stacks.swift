@@ -11,6 +11,14 @@ extension AppAttestClient {
         Origin(url).map { $0 == Origin(configuration.gateway) } ?? false
     }
 
+    /// Throws for a request to another server. It must see no proof, and its refusals would make
+    /// the client give up its key.
+    nonisolated func requireServed(_ request: URLRequest) throws {
+        guard let url = request.url, serves(url) else {
+            throw ClientError.invalidRequest("the URL does not have the gateway's origin")
+        }
+    }
+
     /// Sends a request with its proof by another HTTP stack, and does all that
     /// ``send(_:body:proof:)`` does.
     ///
@@ -33,6 +41,7 @@ extension AppAttestClient {
     public func prove(
         _ request: URLRequest, body: RequestBody? = nil, proof: Proof = .assertion
     ) async throws -> (URLRequest, RequestBody) {
+        try requireServed(request)
         let body = try RequestBody.of(request, body)
         do {
             let proved = try await withProof(request, body, proof)

@@ -85,7 +85,8 @@ public actor AppAttestClient {
     /// - Parameter body: A file, or the bytes if they are not the request's own `httpBody`.
     /// - Throws: ``ClientError/refused(_:)`` if the gateway refuses and nothing helps now; the
     ///   reason why there is no proof, if there must be one; the transport's error, if no answer
-    ///   came. The API may have seen such a request.
+    ///   came. The API may have seen such a request. ``ClientError/invalidRequest(_:)`` if the
+    ///   client does not serve the URL (``serves(_:)``): no other server may see a proof.
     public func send(
         _ request: URLRequest, body: RequestBody? = nil, proof: Proof = .assertion
     ) async throws -> (Data, HTTPURLResponse) {
@@ -108,9 +109,12 @@ public actor AppAttestClient {
     /// which is a replay. On a route with `replay: strict` no other request may be signed until its
     /// answer has come. For such transfers prefer ``sessionToken(boundTo:)``, or a route with a
     /// window and a longer `challenge.ttl`.
+    ///
+    /// It throws ``ClientError/invalidRequest(_:)`` for a URL that the client does not serve.
     public func sign(
         _ request: URLRequest, body: RequestBody? = nil
     ) async throws -> (URLRequest, RequestBody) {
+        try requireServed(request)
         guard service.isSupported else { throw ClientError.unsupported }
         let signed = try await signed(request, try RequestBody.of(request, body))
         return (carrying(signed.request).request, signed.body)
@@ -155,6 +159,7 @@ public actor AppAttestClient {
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
         whenUnproved: Configuration.Unproved? = nil, _ exchange: Exchange<Content>
     ) async throws -> Answer<Content> {
+        try requireServed(request)
         var proof = proof
         var attempt = 1
         while true {

@@ -57,6 +57,23 @@ final class RequestTests extends Site {
         }
     }
 
+    @Claim("nothing is proved to another server")
+    void otherServer() throws Exception {
+        AttestClient client = client();
+        for (String origin : new String[] {
+            "https://127.0.0.1", "http://localhost", "http://127.0.0.1:1", gateway.url() + "@evil"
+        }) {
+            Request other = Request.get(origin + "/api/x");
+            Expect.fails(ClientException.InvalidRequest.class, () -> client.send(other));
+            Expect.fails(
+                    ClientException.InvalidRequest.class,
+                    () -> client.send(other, AttestClient.Proof.SESSION_TOKEN));
+            Expect.fails(ClientException.InvalidRequest.class, () -> client.sign(other));
+        }
+        Expect.equal(gateway.requests.size(), 0);
+        Expect.equal(keys.keyCount, 0);
+    }
+
     @Claim("a body is read in pieces: once for its digest, and for each attempt")
     void streaming() throws Exception {
         int[] count = new int[1];

@@ -68,6 +68,25 @@ public final class AttestClient {
         enrolment.enrolledKey();
     }
 
+    /** True if requests to this URL go to the client's gateway: it has the same origin. */
+    public boolean serves(String url) {
+        try {
+            return Target.of(url).origin.equals(Target.of(configuration.gateway).origin);
+        } catch (IllegalArgumentException error) {
+            return false;
+        }
+    }
+
+    /**
+     * Fails for a request to another server. It must see no proof, and its refusals would make the
+     * client give up its key.
+     */
+    private void requireServed(Request request) throws ClientException.InvalidRequest {
+        if (!serves(request.url)) {
+            throw new ClientException.InvalidRequest("the URL does not have the gateway's origin");
+        }
+    }
+
     /** Sends a request with an assertion and returns the API's answer. */
     public Response send(Request request) throws IOException {
         return send(request, Proof.ASSERTION);
@@ -77,6 +96,8 @@ public final class AttestClient {
      * Sends a request with its proof and returns the API's answer.
      *
      * @throws ClientException.Refused if the gateway refuses and nothing helps now.
+     * @throws ClientException.InvalidRequest if the URL does not have the gateway's origin: no other
+     *     server may see a proof.
      * @throws ClientException The reason why there is no proof, if there must be one.
      * @throws IOException The transport's error, if no answer came. The API may have seen such a
      *     request.
@@ -100,6 +121,7 @@ public final class AttestClient {
      * unless the operator says otherwise).
      */
     public Request sign(Request request) throws IOException {
+        requireServed(request);
         requireSupport();
         return reports.carrying(signer.sign(request).request).request;
     }
@@ -143,6 +165,7 @@ public final class AttestClient {
     <T> Answer<T> deliver(
             Request request, Proof proof, Configuration.Unproved whenUnproved,
             Exchange<T> exchange) throws IOException {
+        requireServed(request);
         for (int attempt = 1;; attempt++) {
             Answer<T> answer = attempt(request, proof, whenUnproved, exchange);
             // A challenge for a key that was replaced meanwhile is useless.

@@ -4,7 +4,7 @@ import java.util.Locale;
 
 /** The parts of a URL as they are sent. */
 final class Target {
-    /** Scheme, host and port, in lower case. */
+    /** Scheme, host and port, in lower case and without the scheme's own port. */
     final String origin;
     final String path;
     final String query;
@@ -30,8 +30,12 @@ final class Target {
         String target = fragment < 0 ? url.substring(end) : url.substring(end, fragment);
         int mark = target.indexOf('?');
         String path = mark < 0 ? target : target.substring(0, mark);
+        String origin = lower.substring(0, end);
+        String port = lower.startsWith("https:") ? ":443" : ":80";
         return new Target(
-                lower.substring(0, end), path.isEmpty() ? "/" : path,
+                origin.endsWith(port)
+                        ? origin.substring(0, origin.length() - port.length()) : origin,
+                path.isEmpty() ? "/" : path,
                 mark < 0 ? "" : target.substring(mark + 1));
     }
 }

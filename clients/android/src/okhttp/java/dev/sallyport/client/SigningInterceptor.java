@@ -20,15 +20,9 @@ import okio.Okio;
  */
 public final class SigningInterceptor implements Interceptor {
     private final AttestClient client;
-    private final String origin;
 
     public SigningInterceptor(AttestClient client) {
         this.client = client;
-        String origin = Target.of(client.configuration().gateway).origin;
-        String port = origin.startsWith("https:") ? ":443" : ":80";
-        // OkHttp leaves the default port out.
-        this.origin = origin.endsWith(port)
-                ? origin.substring(0, origin.length() - port.length()) : origin;
     }
 
     @Override
@@ -36,7 +30,7 @@ public final class SigningInterceptor implements Interceptor {
         okhttp3.Request original = chain.request();
         String url = original.url().toString();
         boolean isOwn = original.tag(OkHttpTransport.Own.class) != null;
-        if (isOwn || !Target.of(url).origin.equals(origin)) {
+        if (isOwn || !client.serves(url)) {
             return chain.proceed(original);
         }
         RequestBody body = original.body();
