@@ -117,6 +117,15 @@ extension ClientRequestTests {
         #expect(site.service.keyCount == 0)
     }
 
+    @Test("are signed and sent with their method in upper case", arguments: ["patch", "Delete"])
+    func lowerCase(method: String) async throws {
+        let site = try ClientSite()
+        let answer = try await site.client().send(try site.request(method: method))
+        #expect(answer.1.statusCode == 200)
+        let (signed, _) = try await site.client().sign(try site.request(method: method))
+        #expect(signed.httpMethod == method.uppercased())
+    }
+
     @Test("have their answers read piece by piece in the transport's own session")
     func streaming() {
         let session = URLSession(configuration: .ephemeral)

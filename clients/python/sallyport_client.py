@@ -277,8 +277,9 @@ class Client:
 
         Raises Refused, TryLater, Unsupported, DeviceError or OSError.
         """
+        # As it is signed.
         return self._deliver(
-            method, target, body, headers or {}, proof, self._sends_unproved)[0]
+            method.upper(), target, body, headers or {}, proof, self._sends_unproved)[0]
 
     def _deliver(self, method, target, body, headers, proof, sends_unproved):
         """The answer, and the ID of the key that proved the request."""

@@ -70,6 +70,12 @@ public final class Request {
         }
 
         public Builder method(String method, RequestBody body) {
+            boolean mayHaveBody = !method.equals("GET") && !method.equals("HEAD");
+            boolean needsBody = method.equals("POST") || method.equals("PUT")
+                    || method.equals("PATCH");
+            if (body != null && !mayHaveBody || body == null && needsBody) {
+                throw new IllegalArgumentException("method " + method + " and its body");
+            }
             this.method = method;
             this.body = body;
             return this;

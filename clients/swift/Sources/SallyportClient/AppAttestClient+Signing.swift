@@ -45,6 +45,8 @@ extension AppAttestClient {
         let clientData: Data
         switch configuration.shape {
         case .header:
+            // Sessions send it as it is, and the gateway compares it with the signed one.
+            request.httpMethod = request.httpMethod?.uppercased()
             clientData = try ClientData.header(request, challenge: challenge, body: body)
             request.setValue(
                 clientData.base64EncodedString(), forHTTPHeaderField: headers.clientData)

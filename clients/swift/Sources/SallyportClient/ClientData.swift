@@ -23,7 +23,7 @@ enum ClientData {
         let target = try Target(request)
         return try JSONEncoder().encode(
             Members(
-                challenge: challenge, method: request.httpMethod?.uppercased() ?? "GET",
+                challenge: challenge, method: request.httpMethod ?? "GET",
                 path: target.path, query: target.query,
                 bodySHA256: try body.digest().base64EncodedString()))
     }

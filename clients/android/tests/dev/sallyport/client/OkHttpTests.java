@@ -3,6 +3,7 @@ package dev.sallyport.client;
 import java.io.IOException;
 import java.net.SocketException;
 import java.util.List;
+import java.util.Locale;
 import okhttp3.Call;
 import okhttp3.RequestBody;
 import okio.Timeout;
@@ -124,9 +125,8 @@ final class OkHttpTests extends Site {
         Expect.fails(SocketException.class, () -> call(interceptor(), get().build()));
     }
 
-    @Claim("the client's own requests may go through OkHttp as well")
-    void transport() throws Exception {
-        Call.Factory calls = request -> new Call() {
+    private Call.Factory calls() {
+        return request -> new Call() {
             @Override
             public okhttp3.Response execute() throws IOException {
                 Expect.isTrue(request.tag(OkHttpTransport.Own.class) != null);
@@ -138,9 +138,41 @@ final class OkHttpTests extends Site {
                 return new Timeout();
             }
         };
+    }
+
+    @Claim("a transport of OkHttp sends what is signed, and fails before that if it cannot")
+    void sendable() throws Exception {
+        Parts parts = parts();
+        parts.transport = new OkHttpTransport(calls());
+        AttestClient client = new AttestClient(settings.build(), parts);
+        client.enrol();
+        for (String method : new String[] {"POST", "PUT", "PATCH", "patch", "DELETE", "get"}) {
+            Expect.equal(client.send(new Request(method, url(), null)).status, 200);
+            Expect.equal(sent.get(sent.size() - 1).method(), method.toUpperCase(Locale.ROOT));
+        }
+        int count = keys.signatureCount;
+        for (Request request : new Request[] {
+            Request.get(url("/api/a|b")), Request.get(url("/api/./x")),
+            Request.get(url("/api/x?q=it's")), new Request("get", url(), Body.of("x"))
+        }) {
+            Expect.fails(ClientException.InvalidRequest.class, () -> client.send(request));
+            Expect.fails(
+                    ClientException.InvalidRequest.class, () -> parts.transport.send(request));
+        }
+        Expect.equal(keys.signatureCount, count);
+    }
+
+    @Claim("an interceptor sends a method in the case in which it is signed")
+    void lowerCase() throws Exception {
+        call(interceptor(), get().method("patch", body("hello", false)).build());
+        Expect.equal(sent.get(0).method(), "PATCH");
+    }
+
+    @Claim("the client's own requests may go through OkHttp as well")
+    void transport() throws Exception {
         keys.failCreating(KeyException.Kind.TRANSIENT, "keyStore16");
         Parts parts = parts();
-        parts.transport = new OkHttpTransport(calls);
+        parts.transport = new OkHttpTransport(calls());
         AttestClient client = new AttestClient(settings.build(), parts);
         Expect.kind(() -> send(client));
         Expect.equal(gateway.count("/attest/failure"), 1);

@@ -103,6 +103,8 @@ public final class AttestClient {
      *     request.
      */
     public Response send(Request request, Proof proof) throws IOException {
+        // Before it is signed, which would spend a challenge.
+        request.requireSendable();
         return deliver(request, proof, configuration.whenUnproved, this::exchange).content;
     }
 
@@ -121,6 +123,7 @@ public final class AttestClient {
      * unless the operator says otherwise).
      */
     public Request sign(Request request) throws IOException {
+        request.requireSendable();
         requireServed(request);
         requireSupport();
         return reports.carrying(signer.sign(request).request).request;

@@ -2,7 +2,6 @@ package dev.sallyport.client;
 
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
-import java.util.Locale;
 import java.util.Map;
 
 /** The bytes that an assertion covers. */
@@ -23,7 +22,7 @@ final class ClientData {
         Target target = target(request);
         Map<String, Object> members = new LinkedHashMap<>();
         members.put("challenge", challenge);
-        members.put("method", request.method.toUpperCase(Locale.ROOT));
+        members.put("method", request.method);
         members.put("path", target.path);
         members.put("query", target.query);
         members.put("bodySHA256", Base64.encode(bodyDigest));

@@ -6,8 +6,6 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.HttpRetryException;
 import java.net.HttpURLConnection;
-import java.net.URI;
-import java.net.URISyntaxException;
 import java.net.URL;
 
 /** Sends by {@code HttpURLConnection}. */
@@ -27,7 +25,8 @@ public class ConnectionTransport implements Transport {
 
     @Override
     public Response send(Request request) throws IOException {
-        HttpURLConnection connection = open(url(request));
+        request.requireSendable();
+        HttpURLConnection connection = open(new URL(request.url));
         boolean isDone = false;
         try {
             prepare(connection, request);
@@ -40,25 +39,6 @@ public class ConnectionTransport implements Transport {
                 connection.disconnect();
             }
         }
-    }
-
-    /** The URL, if every platform sends it as it is and as it was signed. */
-    private static URL url(Request request) throws IOException {
-        try {
-            String ascii = new URI(request.url).toASCIIString();
-            // Android sends an apostrophe in a query in another spelling.
-            if (!ascii.equals(request.url) || Target.of(ascii).query.indexOf('\'') >= 0) {
-                throw new ClientException.InvalidRequest("the URL is not percent-encoded");
-            }
-        } catch (URISyntaxException | IllegalArgumentException error) {
-            throw new ClientException.InvalidRequest("the URL is not valid");
-        }
-        for (String segment : Target.of(request.url).path.split("/")) {
-            if (segment.matches("(?i)(\\.|%2e){1,2}")) {
-                throw new ClientException.InvalidRequest("the path has a dot segment");
-            }
-        }
-        return new URL(request.url);
     }
 
     private static void prepare(HttpURLConnection connection, Request request)
@@ -82,10 +62,6 @@ public class ConnectionTransport implements Transport {
     private static IOException write(HttpURLConnection connection, Request request)
             throws IOException {
         Body body = request.body;
-        boolean mayHaveBody = !request.method.equals("GET") && !request.method.equals("HEAD");
-        if (!mayHaveBody && body != null) {
-            throw new ClientException.InvalidRequest("GET and HEAD have no body");
-        }
         if (body == null && !request.method.equals("POST")) {
             return null;
         }

@@ -1,8 +1,11 @@
 package dev.sallyport.client;
 
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 
 /** A request. Immutable: each {@code with} method returns a copy. */
 public final class Request {
@@ -17,6 +20,7 @@ public final class Request {
         }
     }
 
+    /** In upper case, in which it is signed. */
     public final String method;
     /** The URL with its path and query exactly as they are sent. */
     public final String url;
@@ -27,7 +31,7 @@ public final class Request {
     final int timeout;
 
     private Request(String method, String url, List<Header> headers, Body body, int timeout) {
-        this.method = method;
+        this.method = method.toUpperCase(Locale.ROOT);
         this.url = url;
         this.headers = Collections.unmodifiableList(headers);
         this.body = body;
@@ -64,6 +68,27 @@ public final class Request {
 
     public Request withBody(Body body) {
         return new Request(method, url, headers, body, timeout);
+    }
+
+    /** Fails if a platform sends such a request in another form than the one that is signed. */
+    void requireSendable() throws ClientException.InvalidRequest {
+        Target target = ClientData.target(this);
+        try {
+            // Some platforms send an apostrophe in a query in another spelling.
+            if (!new URI(url).toASCIIString().equals(url) || target.query.indexOf('\'') >= 0) {
+                throw new ClientException.InvalidRequest("the URL is not percent-encoded");
+            }
+        } catch (URISyntaxException error) {
+            throw new ClientException.InvalidRequest("the URL is not valid");
+        }
+        for (String segment : target.path.split("/")) {
+            if (segment.matches("(?i)(\\.|%2e){1,2}")) {
+                throw new ClientException.InvalidRequest("the path has a dot segment");
+            }
+        }
+        if (body != null && (method.equals("GET") || method.equals("HEAD"))) {
+            throw new ClientException.InvalidRequest("GET and HEAD have no body");
+        }
     }
 
     Request withTimeout(int milliseconds) {

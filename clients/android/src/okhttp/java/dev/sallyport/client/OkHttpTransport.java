@@ -1,6 +1,8 @@
 package dev.sallyport.client;
 
 import java.io.IOException;
+import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import okhttp3.Call;
 import okhttp3.RequestBody;
@@ -15,6 +17,10 @@ public final class OkHttpTransport implements Transport {
         static final Own TAG = new Own();
     }
 
+    /** The methods that OkHttp sends only with a body. */
+    private static final List<String> WITH_BODY =
+            Arrays.asList("POST", "PUT", "PATCH", "PROPPATCH", "REPORT");
+
     private final Call.Factory calls;
 
     public OkHttpTransport(Call.Factory calls) {
@@ -23,23 +29,34 @@ public final class OkHttpTransport implements Transport {
 
     @Override
     public Response send(Request request) throws IOException {
-        okhttp3.Request.Builder builder =
-                new okhttp3.Request.Builder().url(request.url).tag(Own.class, Own.TAG);
-        for (Request.Header header : request.headers) {
-            builder.header(header.name, header.value);
-        }
-        Body body = request.body;
-        if (body == null && request.method.equals("POST")) {
-            body = Body.of(new byte[0]);
-        }
-        RequestBody sent = body == null ? null : new SigningInterceptor.SentBody(body, null);
-        Call call = calls.newCall(builder.method(request.method, sent).build());
+        // OkHttp sends some URLs in another spelling.
+        request.requireSendable();
+        Call call = calls.newCall(converted(request));
         if (request.timeout > 0) {
             call.timeout().timeout(request.timeout, TimeUnit.MILLISECONDS);
         }
         try (okhttp3.Response response = call.execute()) {
             return new Response(
                     response.code(), response.headers().toMultimap(), response.body().bytes());
+        }
+    }
+
+    private static okhttp3.Request converted(Request request)
+            throws ClientException.InvalidRequest {
+        Body body = request.body;
+        if (body == null && WITH_BODY.contains(request.method)) {
+            body = Body.of(new byte[0]);
+        }
+        RequestBody sent = body == null ? null : new SigningInterceptor.SentBody(body, null);
+        try {
+            okhttp3.Request.Builder builder =
+                    new okhttp3.Request.Builder().url(request.url).tag(Own.class, Own.TAG);
+            for (Request.Header header : request.headers) {
+                builder.header(header.name, header.value);
+            }
+            return builder.method(request.method, sent).build();
+        } catch (IllegalArgumentException error) {
+            throw new ClientException.InvalidRequest(error.getMessage());
         }
     }
 }
