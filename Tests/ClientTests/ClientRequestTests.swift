@@ -117,6 +117,17 @@ extension ClientRequestTests {
         #expect(site.service.keyCount == 0)
     }
 
+    @Test("keep no cookies and no caches, in the session that the client makes")
+    func session() async throws {
+        let site = try ClientSite()
+        site.upstream.answer { _ in .response(fields: [("Set-Cookie", "a=b")]) }
+        let client = site.client(transport: SessionTransport())
+        for _ in 0..<2 { _ = try await client.send(try site.request()) }
+        #expect(site.upstream.requests.map { $0["Cookie"] } == [nil, nil])
+        let settings = SessionTransport().session.configuration
+        #expect(settings.urlCache == nil && settings.httpCookieStorage == nil)
+    }
+
     @Test("are signed and sent with their method in upper case", arguments: ["patch", "Delete"])
     func lowerCase(method: String) async throws {
         let site = try ClientSite()

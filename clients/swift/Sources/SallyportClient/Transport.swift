@@ -22,7 +22,13 @@ public struct SessionTransport: StreamingTransport {
 
     /// Sends through a session without cookies and caches.
     public init() {
-        session = URLSession(configuration: .ephemeral, delegate: Stay(), delegateQueue: nil)
+        // An ephemeral session has both, in memory.
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        session = URLSession(configuration: configuration, delegate: Stay(), delegateQueue: nil)
     }
 
     /// Sends through the given session.
