@@ -241,6 +241,8 @@ class Client:
     WAIT_MAX = 10
     ENROLMENT_WAIT_MAX = 6 * 3600
     NEW_KEY_INTERVAL = 3600
+    # The longest wait for another key, unless the gateway advises a longer one.
+    KEY_WAIT_MAX = 24 * 3600
     # How often a key may fail to sign in a row before it is given up: some never sign again.
     SIGN_FAILURES_MAX = 3
     # How much of a session token's life is used; the rest is for requests on their way.
@@ -529,15 +531,13 @@ class Client:
         if state.get("stage") == "enrolled":
             return state["key_id"]
         self._check_wait(state)
-        has_new_key = False
         while True:
             try:
                 self._step(state)
             except (DeviceError, Refused, OSError) as error:
                 remedy, retry_after, limit = self._remedy(error)
                 self._note(self._phase, error, state.get("failures", 0) + 1)
-                if remedy == "new_key" and not has_new_key:
-                    has_new_key = True
+                if remedy == "new_key" and not state.get("useless_keys"):
                     self._restart(state)
                     continue
                 self._note_failure(state, error, remedy, retry_after, limit)
@@ -603,8 +603,8 @@ class Client:
             raise UnexpectedAnswer(f"attest/verify: {answer.status}")
         self._take_ticket(answer)
         for name in (
-                "attestation", "chain", "challenge", "failures", "waits_until", "wait_length",
-                "unsupported"):
+                "attestation", "chain", "challenge", "failures", "useless_keys",
+                "unknown_failures", "waits_until", "wait_length", "unsupported"):
             state.pop(name, None)
         state["stage"] = "enrolled"
 
@@ -625,9 +625,11 @@ class Client:
                 return "new_key", None, 0
             if error.kind == "unsupported":
                 return "give_up", None, 0
-            may_be_the_key = error.kind == "unknown" and "key_id" in self._state
-            if may_be_the_key and self._state.get("failures", 0) >= self.SIGN_FAILURES_MAX:
-                return "new_key", None, 0
+            if error.kind == "unknown" and "key_id" in self._state:
+                count = self._state.get("unknown_failures", 0)
+                if count >= self.SIGN_FAILURES_MAX:
+                    return "new_key", None, 0
+                self._state["unknown_failures"] = count + 1
             return "wait", None, self.ENROLMENT_WAIT_MAX
         if isinstance(error, Refused):
             if error.action == "retry_later":
@@ -647,7 +649,7 @@ class Client:
             retry = state.get("advice", {})
         if remedy == "new_key":
             self._restart(state)
-            wait = self._key_interval(retry)
+            wait = self._key_wait(state["useless_keys"], self._key_interval(retry))
         elif remedy == "wait":
             wait = self._wait(state["failures"], retry_after, limit, retry)
         else:
@@ -662,6 +664,15 @@ class Client:
         """The seconds before a second new key may be made."""
         advice = retry or self._state.get("advice", {})
         return advice.get("new_key_after", self.NEW_KEY_INTERVAL)
+
+    def _key_wait(self, useless_keys, interval):
+        """The seconds before another key, after so many useless ones in a row.
+
+        The first of them was replaced at once. The cause may last, and Apple counts keys, so each
+        further one doubles the wait.
+        """
+        longer = min(interval * 2 ** min(useless_keys - 2, 30), self.KEY_WAIT_MAX)
+        return max(longer, interval)
 
     def _give_up_key(self, key_id, retry):
         """Forgets a key, unless another request has done that already.
@@ -686,7 +697,10 @@ class Client:
 
     @staticmethod
     def _restart(state):
-        for name in ("stage", "key_id", "challenge", "attestation", "chain"):
+        """Forgets a key that turned out to be useless before it was enrolled."""
+        state["useless_keys"] = state.get("useless_keys", 0) + 1
+        for name in (
+                "stage", "key_id", "challenge", "attestation", "chain", "unknown_failures"):
             state.pop(name, None)
 
 

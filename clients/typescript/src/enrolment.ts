@@ -7,9 +7,9 @@ import {
 } from "./errors.js";
 import type { Gateway } from "./gateway.js";
 import type { AndroidKeys, AppleKeys, Clock, Parts } from "./ports.js";
-import { phaseOf, remedyFor, type Remedy } from "./remedies.js";
+import { mayBeTheKey, phaseOf, remedyFor, type Remedy } from "./remedies.js";
 import type { Phase, Reports } from "./reports.js";
-import { waitAfter, type RetryAdvice } from "./retries.js";
+import { keyWaitAfter, waitAfter, type RetryAdvice } from "./retries.js";
 import {
   freshState, keyIdOf, type Stage, type State, stateOf, textOf, type Wait, waitOf,
 } from "./state.js";
@@ -197,7 +197,6 @@ export class Enrolment {
   }
 
   private async takeSteps(): Promise<Key> {
-    let hasNewKey = false;
     for (;;) {
       const before = await this.state();
       const key = this.known(before);
@@ -212,9 +211,10 @@ export class Enrolment {
         if (error instanceof StateError) throw error;
         const remedy = remedyFor(error, before);
         this.reports.note(step.phase, error, before.failures + 1);
-        if (remedy === "newKey" && !hasNewKey) {
-          hasNewKey = true;
-          await this.change((state) => ({ ...state, stage: { name: "none" } }));
+        if (remedy === "newKey" && before.uselessKeys === 0) {
+          await this.change((state) => ({
+            ...state, stage: { name: "none" }, uselessKeys: 1, unknownFailures: 0,
+          }));
           continue;
         }
         await this.failed(error, remedy);
@@ -237,6 +237,8 @@ export class Enrolment {
         ...state,
         stage: { name: "enrolled", keyId: stage.keyId },
         failures: 0,
+        uselessKeys: 0,
+        unknownFailures: 0,
         wait: null,
         isUnsupported: false,
       }));
@@ -334,12 +336,17 @@ export class Enrolment {
         const limit = error instanceof ClientError ? retries.enrolmentWaitMax : retries.waitMax;
         const retryAfter = refusal?.retryAfter ?? null;
         const seconds = waitAfter(retries, failures, limit, { retryAfter, advice }, chance);
-        return { ...state, failures, wait: waitOf(now, seconds) };
+        const unknownFailures = state.unknownFailures + (mayBeTheKey(error, state) ? 1 : 0);
+        return { ...state, failures, unknownFailures, wait: waitOf(now, seconds) };
       }
       if (remedy === "newKey") {
-        // A second new key right away would fail in the same way.
-        const seconds = this.keyInterval(advice ?? state.advice);
-        return { ...state, failures, stage: { name: "none" }, wait: waitOf(now, seconds) };
+        // Another new key right away would fail in the same way.
+        const uselessKeys = state.uselessKeys + 1;
+        const seconds = keyWaitAfter(uselessKeys, this.keyInterval(advice ?? state.advice));
+        return {
+          ...state, failures, uselessKeys, unknownFailures: 0, stage: { name: "none" },
+          wait: waitOf(now, seconds),
+        };
       }
       const isUnsupported = error instanceof KeyError;
       if (!isUnsupported && refusal === null) return { ...state, failures };

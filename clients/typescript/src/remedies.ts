@@ -11,7 +11,7 @@ export type Remedy =
   /** Nothing that the client does can change it. */
   | "giveUp";
 
-/** The number of unknown failures in a row after which a key is given up. */
+/** The number of unknown failures of the device after which its key is given up. */
 export const UNKNOWN_FAILURE_MAX = 3;
 
 /** The remedy for a failure of an enrolment in this state. */
@@ -19,8 +19,8 @@ export function remedyFor(error: unknown, state: State): Remedy {
   if (error instanceof KeyError) {
     if (error.kind === "lost" || error.kind === "input") return "newKey";
     if (error.kind === "unsupported") return "giveUp";
-    const mayBeTheKey = error.kind === "unknown" && keyIdOf(state) !== null;
-    return mayBeTheKey && state.failures >= UNKNOWN_FAILURE_MAX ? "newKey" : "wait";
+    const isSpent = mayBeTheKey(error, state) && state.unknownFailures >= UNKNOWN_FAILURE_MAX;
+    return isSpent ? "newKey" : "wait";
   }
   if (error instanceof Refused) {
     if (error.refusal.action === "retry_later") return "wait";
@@ -28,6 +28,11 @@ export function remedyFor(error: unknown, state: State): Remedy {
   }
   if (error instanceof UnexpectedAnswer) return "wait";
   return error instanceof ClientError ? "giveUp" : "wait";
+}
+
+/** True for an unknown failure of the device that another key may not have. */
+export function mayBeTheKey(error: unknown, state: State): boolean {
+  return error instanceof KeyError && error.kind === "unknown" && keyIdOf(state) !== null;
 }
 
 /** The step that is tried at a stage. */

@@ -78,6 +78,18 @@ export function waitAfter(
   return Math.max(given.retryAfter ?? 0, wait) * (1 + chance / 4);
 }
 
+/** The longest wait for another key, unless the gateway advises a longer one. */
+const KEY_WAIT_MAX = 24 * 3600;
+
+/**
+ * The seconds to wait for another key after this many useless ones in a row. The first of them was
+ * replaced at once. The cause may last, and Apple counts keys, so each further one doubles the wait.
+ */
+export function keyWaitAfter(uselessKeys: number, interval: number): number {
+  const count = Math.min(Math.max(uselessKeys - 2, 0), 30);
+  return Math.max(Math.min(interval * 2 ** count, KEY_WAIT_MAX), interval);
+}
+
 export function attemptsOf(policy: RetryPolicy, advice: RetryAdvice | null): number {
   return advice?.max === undefined ? policy.attemptsMax : 1 + Math.floor(advice.max);
 }

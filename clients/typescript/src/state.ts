@@ -36,6 +36,10 @@ export interface State {
   readonly slot: number;
   /** The number of failures in a row, of the enrolment or later of the key's signatures. */
   readonly failures: number;
+  /** The number of keys in a row that turned out to be useless before they were enrolled. */
+  readonly uselessKeys: number;
+  /** The number of unknown failures of the device with the key that is being enrolled. */
+  readonly unknownFailures: number;
   readonly wait: Wait | null;
   /** The time at which a key was last given up, in milliseconds; null for never. */
   readonly renewedAt: number | null;
@@ -49,6 +53,8 @@ export const freshState: State = {
   stage: { name: "none" },
   slot: 0,
   failures: 0,
+  uselessKeys: 0,
+  unknownFailures: 0,
   wait: null,
   renewedAt: null,
   isUnsupported: false,
@@ -77,6 +83,8 @@ export function stateOf(text: string): State {
     stage: stageOf(object["stage"]),
     slot: object["slot"] === 1 ? 1 : 0,
     failures: number(object["failures"]) ?? 0,
+    uselessKeys: number(object["uselessKeys"]) ?? 0,
+    unknownFailures: number(object["unknownFailures"]) ?? 0,
     wait: kept(object["wait"]),
     renewedAt: number(object["renewedAt"]),
     isUnsupported: object["isUnsupported"] === true,

@@ -77,7 +77,6 @@ extension AppAttestClient {
     private func enrolNow() async throws -> String {
         if let until = try waitsUntil() { throw ClientError.tryLater(until) }
         var state = try enrolmentState()
-        var hasNewKey = false
         while true {
             do {
                 let (next, advice) = try await step(from: state.stage)
@@ -85,6 +84,8 @@ extension AppAttestClient {
                 if let advice { state.advice = advice }
                 if case .enrolled(let keyID) = next {
                     state.failureCount = 0
+                    state.uselessKeyCount = nil
+                    state.unknownFailureCount = nil
                     state.wait = nil
                     try keep(state)
                     return keyID
@@ -93,9 +94,8 @@ extension AppAttestClient {
             } catch {
                 let remedy = remedy(for: error, state)
                 note(state.stage.phase(of: error), error, attempt: state.failureCount + 1)
-                if case .newKey = remedy, !hasNewKey {
-                    hasNewKey = true
-                    state.stage = .none
+                if case .newKey = remedy, state.uselessKeyCount == nil {
+                    state.dropUselessKey()
                     try keep(state)
                 } else {
                     let error = try failed(&state, error, remedy)
@@ -214,9 +214,8 @@ extension AppAttestClient {
             case .invalidKey, .invalidInput: return .newKey
             case .featureUnsupported: return .giveUp
             default:
-                // Without a key there is none to give up.
-                let isSpent = state.keyID != nil && state.failureCount >= Self.unknownFailureMax
-                return isSpent ? .newKey : later
+                let count = state.unknownFailureCount ?? 0
+                return count >= Self.unknownFailureMax ? .newKey : later
             }
         case ClientError.refused(let refusal):
             switch refusal.action {
@@ -241,6 +240,10 @@ extension AppAttestClient {
         let now = clock.now()
         let advice = advice(for: error) ?? (error is DCError ? state.advice : nil)
         state.failureCount += 1
+        // Without a key there is none to give up.
+        if (error as? DCError)?.isUnknown == true, state.keyID != nil {
+            state.unknownFailureCount = (state.unknownFailureCount ?? 0) + 1
+        }
         switch remedy {
         case .wait(let retryAfter, let limit):
             let wait = retries.wait(
@@ -248,11 +251,12 @@ extension AppAttestClient {
                 advice: advice, chance: clock.chance())
             state.wait = .init(from: now, length: wait)
         case .newKey:
-            // A second new key right away would fail in the same way.
-            state.stage = .none
+            // Another new key right away would fail in the same way.
+            state.dropUselessKey()
             state.wait = .init(
                 from: now,
-                length: (advice ?? state.advice)?.keyInterval ?? retries.newKeyInterval)
+                length: retries.keyWait(
+                    afterUselessKeys: state.uselessKeyCount ?? 0, advice: advice ?? state.advice))
         case .giveUp:
             switch error {
             case ClientError.refused:
@@ -272,6 +276,13 @@ extension AppAttestClient {
 
     private func advice(for error: any Error) -> RetryAdvice? {
         if case ClientError.refused(let refusal) = error { refusal.retry } else { nil }
+    }
+}
+
+extension DCError {
+    /// True if neither the key nor the device nor Apple's servers are known to be the cause.
+    fileprivate var isUnknown: Bool {
+        ![.serverUnavailable, .invalidKey, .invalidInput, .featureUnsupported].contains(code)
     }
 }
 

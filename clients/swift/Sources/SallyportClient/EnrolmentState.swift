@@ -29,6 +29,11 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
     /// The number of failures in a row, of the enrolment or later of the key's signatures, and the
     /// wait after them.
     var failureCount = 0
+    /// The number of keys in a row that turned out to be useless before they were enrolled, and of
+    /// unknown failures of the device with the key that is being enrolled. Nil for none: states of
+    /// earlier versions have no such members.
+    var uselessKeyCount: Int?
+    var unknownFailureCount: Int?
     var wait: Wait?
     /// The time at which a key was last given up because the gateway said so.
     var renewedAt: Date?
@@ -46,6 +51,13 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
             .enrolled(let keyID):
             keyID
         }
+    }
+
+    /// Forgets a key that turned out to be useless before it was enrolled.
+    mutating func dropUselessKey() {
+        stage = .none
+        uselessKeyCount = (uselessKeyCount ?? 0) + 1
+        unknownFailureCount = nil
     }
 
     /// True if the gateway has confirmed the key.

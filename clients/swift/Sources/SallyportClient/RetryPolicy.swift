@@ -32,6 +32,18 @@ public struct RetryPolicy: Sendable, Equatable {
         return max(retryAfter ?? 0, wait) * (1 + chance / 4)
     }
 
+    /// The longest wait for another key, unless the gateway advises a longer one.
+    private static let keyWaitMax: TimeInterval = 24 * 3600
+
+    /// The wait for another key after this many useless ones in a row. The first of them was
+    /// replaced at once. The cause may last, and Apple counts keys, so each further one doubles the
+    /// wait.
+    func keyWait(afterUselessKeys count: Int, advice: RetryAdvice?) -> TimeInterval {
+        let interval = advice?.keyInterval ?? newKeyInterval
+        let wait = interval * pow(2, Double(min(max(count - 2, 0), 30)))
+        return max(min(wait, Self.keyWaitMax), interval)
+    }
+
     /// The most attempts for a request.
     func attempts(_ advice: RetryAdvice?) -> Int { advice?.attempts ?? attemptsMax }
 }

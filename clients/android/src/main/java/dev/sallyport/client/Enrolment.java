@@ -17,15 +17,6 @@ final class Enrolment {
         }
     }
 
-    private enum Remedy {
-        /** The key is useless. */
-        NEW_KEY,
-        /** The state is kept, and tried again after a while. */
-        WAIT,
-        /** Nothing that the client does can change it. */
-        GIVE_UP
-    }
-
     private final Configuration configuration;
     private final AttestedKeyStore keys;
     private final StateStore store;
@@ -202,7 +193,6 @@ final class Enrolment {
         }
         EnrolmentState next = state().copy();
         next.isUnsupported = false;
-        boolean hasNewKey = false;
         while (true) {
             FailureReport.Phase[] phase = {FailureReport.Phase.CHALLENGE};
             try {
@@ -216,10 +206,10 @@ final class Enrolment {
                 if (error instanceof ClientException.State) {
                     throw error;
                 }
-                Remedy remedy = remedy(error);
+                Remedy remedy = Remedy.of(error);
                 reports.note(phase[0], error, next.failures + 1);
-                if (remedy == Remedy.NEW_KEY && !hasNewKey) {
-                    hasNewKey = true;
+                if (remedy == Remedy.NEW_KEY && next.uselessKeys == 0) {
+                    next.uselessKeys = 1;
                     next.dropKey();
                     keep(next.copy());
                     continue;
@@ -254,6 +244,7 @@ final class Enrolment {
                 next.challenge = null;
                 next.chain = new ArrayList<>();
                 next.failures = 0;
+                next.uselessKeys = 0;
                 next.waitUntil = 0;
                 return;
             default:
@@ -319,31 +310,6 @@ final class Enrolment {
         return state.waitUntil;
     }
 
-    private static Remedy remedy(IOException error) {
-        if (error instanceof KeyException) {
-            switch (((KeyException) error).kind) {
-                case LOST:
-                    return Remedy.NEW_KEY;
-                case UNSUPPORTED:
-                    return Remedy.GIVE_UP;
-                default:
-                    return Remedy.WAIT;
-            }
-        }
-        if (error instanceof ClientException.Refused) {
-            Refusal refusal = ((ClientException.Refused) error).refusal;
-            if (refusal.action == Refusal.Action.RETRY_LATER) {
-                return Remedy.WAIT;
-            }
-            return refusal.asksForProof() ? Remedy.NEW_KEY : Remedy.GIVE_UP;
-        }
-        if (error instanceof ClientException.UnexpectedAnswer) {
-            return Remedy.WAIT;
-        }
-        boolean isCancelled = Thread.currentThread().isInterrupted();
-        return error instanceof ClientException || isCancelled ? Remedy.GIVE_UP : Remedy.WAIT;
-    }
-
     /** Notes a failure and the end of the wait. */
     private void failed(EnrolmentState next, IOException error, Remedy remedy) {
         RetryPolicy retries = configuration.retries;
@@ -363,9 +329,12 @@ final class Enrolment {
                         clock.chance()));
                 return;
             case NEW_KEY:
-                // A second new key right away would fail in the same way.
+                // Another new key right away would fail in the same way.
                 next.dropKey();
-                next.wait(now, retries.keyInterval(advice != null ? advice : next.advice));
+                next.uselessKeys++;
+                next.wait(now, RetryPolicy.keyWait(
+                        next.uselessKeys,
+                        retries.keyInterval(advice != null ? advice : next.advice)));
                 return;
             default:
                 next.isUnsupported = error instanceof KeyException;

@@ -28,6 +28,8 @@ final class EnrolmentState {
     List<String> chain = Collections.emptyList();
     /** The number of failures in a row, of the enrolment or later of the key's signatures. */
     int failures;
+    /** The number of keys in a row that turned out to be useless before they were enrolled. */
+    int uselessKeys;
     /** The end of a time in which nothing is tried, in milliseconds; 0 for none. */
     long waitUntil;
     /** The length of that time, which reveals if the clock was set back since. */
@@ -51,6 +53,7 @@ final class EnrolmentState {
         copy.challenge = challenge;
         copy.chain = chain;
         copy.failures = failures;
+        copy.uselessKeys = uselessKeys;
         copy.waitUntil = waitUntil;
         copy.waitLength = waitLength;
         copy.renewedAt = renewedAt;
@@ -81,6 +84,7 @@ final class EnrolmentState {
         members.put("challenge", challenge);
         members.put("chain", chain);
         members.put("failures", failures);
+        members.put("useless_keys", uselessKeys);
         members.put("wait_until", waitUntil);
         members.put("wait_length", waitLength);
         members.put("renewed_at", renewedAt);
@@ -99,6 +103,7 @@ final class EnrolmentState {
             }
             state.slot = number(members, "slot") == 1 ? 1 : 0;
             state.failures = (int) number(members, "failures");
+            state.uselessKeys = (int) number(members, "useless_keys");
             state.waitUntil = (long) number(members, "wait_until");
             state.waitLength = (long) number(members, "wait_length");
             state.renewedAt = (long) number(members, "renewed_at");

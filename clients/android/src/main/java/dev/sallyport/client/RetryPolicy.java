@@ -5,6 +5,9 @@ package dev.sallyport.client;
  * ({@link RetryAdvice}) has precedence. Do not change a policy that a client uses.
  */
 public final class RetryPolicy {
+    /** The longest wait for another key, unless the gateway advises a longer one. */
+    private static final double KEY_WAIT_MAX = 24 * 3600;
+
     /** The most attempts for one request. */
     public int attemptsMax = 3;
     /**
@@ -40,6 +43,15 @@ public final class RetryPolicy {
 
     double keyInterval(RetryAdvice advice) {
         return or(advice == null ? null : advice.keyInterval(), newKeyInterval);
+    }
+
+    /**
+     * The wait for another key after this many useless ones in a row. The first of them was
+     * replaced at once. The cause may last, so each further one doubles the wait.
+     */
+    static double keyWait(int uselessKeys, double interval) {
+        int count = Math.min(Math.max(uselessKeys - 2, 0), 30);
+        return Math.max(Math.min(interval * Math.pow(2, count), KEY_WAIT_MAX), interval);
     }
 
     private static double or(Double value, double otherwise) {
