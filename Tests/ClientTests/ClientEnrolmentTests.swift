@@ -68,6 +68,35 @@ extension ClientEnrolmentTests {
         #expect(other.service.keyCount == 2)
     }
 
+    /// A store that takes no state while it is full.
+    private final class FullStore: EnrolmentStore, @unchecked Sendable {
+        private let store = MemoryStore()
+        var isFull = true
+
+        func load() -> EnrolmentState? { store.load() }
+
+        func save(_ state: EnrolmentState) throws {
+            guard !isFull else { throw ClientError.keychain(-34018) }
+            store.save(state)
+        }
+    }
+
+    @Test("waits after a state that was not saved, longer each time")
+    func unsaved() async throws {
+        let store = FullStore()
+        let client = site.client(store: store)
+        for round in 1...2 {
+            for _ in 0..<5 { await #expect(throws: ClientError.self) { try await send(client) } }
+            #expect(site.service.keyCount == round)
+            site.clock.advance(1)
+        }
+        store.isFull = false
+        await #expect(throws: ClientError.self) { try await client.enrol() }
+        site.clock.advance(1)
+        try await client.enrol()
+        #expect(site.service.keyCount == 3)
+    }
+
     @Test("is made anew once where the key is gone, as after an installation anew")
     func lostKey() async throws {
         #expect(try await send(site.client()) == 200)

@@ -68,6 +68,7 @@ extension AppAttestClient {
         var next = EnrolmentState()
         next.renewedAt = clock.now()
         try keep(next)
+        unsaved = nil
         challenges.removeAll()
         session = nil
     }
@@ -76,6 +77,33 @@ extension AppAttestClient {
 
     private func enrolNow() async throws -> String {
         if let until = try waitsUntil() { throw ClientError.tryLater(until) }
+        do {
+            let keyID = try await takeSteps()
+            unsaved = nil
+            return keyID
+        } catch let error as Unsaved {
+            delayUnsaved()
+            throw error.cause
+        }
+    }
+
+    /// A state could not be saved.
+    private struct Unsaved: Error { let cause: any Error }
+
+    private func keepStep(_ next: EnrolmentState) throws {
+        do { try keep(next) } catch { throw Unsaved(cause: error) }
+    }
+
+    /// Begins a wait. Without it, each request would make a key that no launch knows.
+    private func delayUnsaved() {
+        let count = (unsaved?.count ?? 0) + 1
+        let length = configuration.retries.wait(
+            afterFailures: count, retryAfter: nil, limit: configuration.retries.enrolmentWaitMax,
+            advice: nil, chance: clock.chance())
+        unsaved = (count, EnrolmentState.Wait(from: clock.now(), length: length))
+    }
+
+    private func takeSteps() async throws -> String {
         var state = try enrolmentState()
         while true {
             do {
@@ -87,16 +115,18 @@ extension AppAttestClient {
                     state.uselessKeyCount = nil
                     state.unknownFailureCount = nil
                     state.wait = nil
-                    try keep(state)
+                    try keepStep(state)
                     return keyID
                 }
-                try keep(state)
+                try keepStep(state)
+            } catch let error as Unsaved {
+                throw error
             } catch {
                 let remedy = remedy(for: error, state)
                 note(state.stage.phase(of: error), error, attempt: state.failureCount + 1)
                 if case .newKey = remedy, state.uselessKeyCount == nil {
                     state.dropUselessKey()
-                    try keep(state)
+                    try keepStep(state)
                 } else {
                     let error = try failed(&state, error, remedy)
                     // No other request may come before the end of the wait.
@@ -182,6 +212,11 @@ extension AppAttestClient {
     /// than it was.
     private func waitsUntil() throws -> Date? {
         let now = clock.now()
+        if let wait = unsaved?.wait, wait.until > now,
+            now.addingTimeInterval(wait.length) >= wait.until
+        {
+            return wait.until
+        }
         var state = try enrolmentState()
         guard let wait = state.wait, wait.until > now else { return nil }
         let anew = EnrolmentState.Wait(from: now, length: wait.length)
@@ -267,7 +302,7 @@ extension AppAttestClient {
             default: break
             }
         }
-        try keep(state)
+        try keepStep(state)
         if let dcError = error as? DCError, dcError.code == .featureUnsupported {
             return ClientError.unsupported
         }

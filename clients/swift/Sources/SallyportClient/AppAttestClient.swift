@@ -32,6 +32,8 @@ public actor AppAttestClient {
     /// Nil until it was loaded.
     var state: EnrolmentState?
     var enrolment: Task<String, any Error>?
+    /// The number of states that could not be saved, and the wait after them. No store has them.
+    var unsaved: (count: Int, wait: EnrolmentState.Wait)?
     var challenges = ChallengeCache()
     var session: SessionToken?
     /// The session tokens that are being fetched, by the values that they are bound to.

@@ -56,6 +56,43 @@ final class EnrolmentTests extends Site {
         Expect.equal(gateway.count("/attest/verify"), 1);
     }
 
+    @Claim("it waits after a state that was not saved, longer each time")
+    void unsaved() throws Exception {
+        Parts parts = parts();
+        boolean[] isFull = {true};
+        parts.store = new StateStore() {
+            @Override
+            public String load() throws IOException {
+                return store.load();
+            }
+
+            @Override
+            public void save(String text) throws IOException {
+                if (isFull[0]) {
+                    throw new IOException("full");
+                }
+                store.save(text);
+            }
+        };
+        gateway.observes = true;
+        AttestClient client = new AttestClient(settings.build(), parts);
+        for (int round = 1; round <= 2; round++) {
+            for (int index = 0; index < 5; index++) {
+                Expect.equal(send(client), 200);
+            }
+            Expect.equal(keys.keyCount, round);
+            clock.advance(1);
+        }
+        isFull[0] = false;
+        Expect.fails(ClientException.TryLater.class, () -> {
+            client.enrol();
+            return null;
+        });
+        clock.advance(1);
+        client.enrol();
+        Expect.equal(keys.keyCount, 3);
+    }
+
     @Claim("callers at the same time share one")
     void shared() throws Exception {
         AttestClient client = client();

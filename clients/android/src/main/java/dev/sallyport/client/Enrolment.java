@@ -30,6 +30,10 @@ final class Enrolment {
     private final SingleFlight<Key> enrolling = new SingleFlight<>();
     /** Null until it was loaded. It is never changed, only replaced. */
     private EnrolmentState state;
+    /** The number of states that could not be saved, and the wait after them. No store has them. */
+    private int unsavedCount;
+    private long unsavedUntil;
+    private long unsavedLength;
 
     Enrolment(
             Configuration configuration, Parts parts, Gateway gateway, FailureReports reports,
@@ -153,6 +157,7 @@ final class Enrolment {
         next.slot = state().slot;
         next.renewedAt = clock.now();
         keep(next);
+        delayUnsaved(0);
         forget.run();
         for (int slot = 0; slot < 2; slot++) {
             deleteKey(slot);
@@ -191,6 +196,29 @@ final class Enrolment {
         if (until > 0) {
             throw new ClientException.TryLater(until);
         }
+        try {
+            Key key = takeSteps();
+            delayUnsaved(0);
+            return key;
+        } catch (ClientException.State error) {
+            delayUnsaved(unsavedCount + 1);
+            throw error;
+        }
+    }
+
+    /**
+     * Begins the wait after this many states that could not be saved. Without it, each request
+     * would make a key that no launch knows.
+     */
+    private synchronized void delayUnsaved(int count) {
+        RetryPolicy retries = configuration.retries;
+        unsavedCount = count;
+        unsavedLength = count == 0 ? 0 : (long) (1000 * retries.wait(
+                count, null, retries.enrolmentWaitMax, null, clock.chance()));
+        unsavedUntil = clock.now() + unsavedLength;
+    }
+
+    private Key takeSteps() throws IOException {
         EnrolmentState next = state().copy();
         next.isUnsupported = false;
         while (true) {
@@ -297,6 +325,9 @@ final class Enrolment {
      */
     private synchronized long waitsUntil() throws ClientException.State {
         long now = clock.now();
+        if (unsavedUntil > now && now + unsavedLength >= unsavedUntil) {
+            return unsavedUntil;
+        }
         EnrolmentState state = state();
         if (state.waitUntil <= now) {
             return 0;
