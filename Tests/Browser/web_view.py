@@ -29,6 +29,11 @@ ANDROID = """delete window.webkit; window.sallyport = {
   postMessage() { this.onmessage({data: %s}); }}"""
 
 
+# The first token is refused, and the page says so.
+REFUSED = """delete window.webkit; window.sallyport = {
+  postMessage(refused) { this.onmessage({data: refused === %s ? %s : %s}); }}"""
+
+
 async def main(gateway, other, token):
     seen = {}
     async with Browser() as page:
@@ -47,6 +52,9 @@ async def main(gateway, other, token):
         seen["no token"] = await page.run(CALL % "module.api('/api/x')")
         await page.run(ANDROID % json.dumps(token[:-4] + "AAAA"))
         seen["altered"] = await page.run(CALL % "module.api('/api/x')")
+        bad = json.dumps(token[:-4] + "AAAA")
+        await page.run(REFUSED % (bad, json.dumps(token), bad))
+        seen["refused"] = await page.run(CALL % "module.api('/api/x')")
         # The gateway is another origin to this page.
         await page.open(other + "/page")
         await page.run(ANDROID % json.dumps(token))

@@ -68,6 +68,49 @@ extension ClientTokenTests {
         #expect(try await client.sessionToken() != token)
     }
 
+    @Test("are forgotten if another sender says that they were refused")
+    func refusedElsewhere() async throws {
+        let client = site.client()
+        let token = try await client.sessionToken()
+        #expect(try await client.sessionToken(insteadOf: "another") == token)
+        _ = try await client.sessionToken(insteadOf: token.text)
+        #expect(site.network.count("/assert/token") == 2)
+    }
+
+    /// A network on which a client is reset while its first token is on its way.
+    private final class ResettingNetwork: Transport, @unchecked Sendable {
+        private let network: SimulatedNetwork
+        private let lock = NSLock()
+        private var client: AppAttestClient?
+
+        init(_ network: SimulatedNetwork) { self.network = network }
+
+        func reset(_ client: AppAttestClient) { lock.withLock { self.client = client } }
+
+        func send(
+            _ request: URLRequest, _ body: RequestBody
+        ) async throws -> (Data, HTTPURLResponse) {
+            let answer = try await network.send(request, body)
+            guard request.url?.path == "/assert/token" else { return answer }
+            let client = lock.withLock {
+                defer { self.client = nil }
+                return self.client
+            }
+            try await client?.reset()
+            return answer
+        }
+    }
+
+    @Test("are not kept if their key was given up while they were on their way")
+    func late() async throws {
+        let network = ResettingNetwork(site.network)
+        let client = site.client(transport: network)
+        network.reset(client)
+        for _ in 0..<3 { _ = try await client.sessionToken() }
+        #expect(site.network.count("/assert/token") == 2)
+        #expect(site.service.keyCount == 2)
+    }
+
     @Test("are for the value of the header that they are bound to")
     func bound() async throws {
         let site = try ClientSite(

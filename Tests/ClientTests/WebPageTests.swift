@@ -89,10 +89,11 @@ extension WebPageTests {
             status("no bridge") == 0 && body("no bridge").contains("no bridge"), "\(seen)")
         #expect(status("altered") == 401)
         #expect(body("altered").contains(#""code":"token_invalid""#), "\(seen)")
+        #expect(status("refused") == 200 && body("refused") == "token", "\(seen)")
         #expect(status("refused origin") == 0, "\(seen)")
         #expect(status("allowed origin") == 200 && body("allowed origin") == "token", "\(seen)")
         let api = site.upstream.requests.filter { $0.target.hasPrefix("/api/") }
-        #expect(api.count == 5 && api.allSatisfy { $0["X-Attest-Result"] == "verified" })
+        #expect(api.count == 6 && api.allSatisfy { $0["X-Attest-Result"] == "verified" })
         #expect(site.upstream.requests.allSatisfy { !$0.target.contains(token) })
     }
 

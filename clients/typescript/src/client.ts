@@ -72,7 +72,10 @@ export class AttestClient {
     this.fetchOnce = parts.fetch ?? ((url, init) => fetch(url, init));
     this.reports = new Reports(settings.reportsFailures, keys.platform, parts.app);
     this.gateway = new Gateway(settings, this.fetchOnce, this.reports);
-    this.tokens = new SessionTokens(() => clock.now(), (binding) => this.fetchToken(binding));
+    this.tokens = new SessionTokens(
+      () => clock.now(), (binding) => this.fetchToken(binding),
+      async (keyId) => keyId === keyIdOf(await this.enrolment.state()),
+    );
     this.enrolment = new Enrolment(
       settings, parts, clock, this.gateway, this.reports, this.challenges,
       () => {
@@ -164,11 +167,15 @@ export class AttestClient {
    * An aborted call throws what `fetch` throws, and the client keeps the token when it comes.
    *
    * @param binding The value of the header that tokens are bound to, if the gateway binds them.
+   * @param options.insteadOf The text of a token that was refused with `token_invalid`, which the
+   *   client then forgets.
    */
   async sessionToken(
-    binding: string | null = null, { signal }: Abortable = {},
+    binding: string | null = null,
+    { signal, insteadOf = null }: Abortable & { readonly insteadOf?: string | null } = {},
   ): Promise<SessionToken> {
     throwIfAborted(signal);
+    this.tokens.giveUp(this.tokens.named(insteadOf));
     const token = async () => {
       await this.requireSupport();
       return this.tokens.token(binding);

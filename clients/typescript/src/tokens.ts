@@ -22,6 +22,8 @@ export class SessionTokens {
   constructor(
     private readonly now: () => number,
     private readonly fetchToken: (binding: string | null) => Promise<SessionToken>,
+    /** True if the client still has this key. */
+    private readonly isCurrent: (keyId: string | null) => Promise<boolean>,
   ) {}
 
   /** Callers at the same time share one. */
@@ -32,13 +34,24 @@ export class SessionTokens {
     }
     const known = this.underWay.get(binding);
     if (known !== undefined) return known;
-    const fetching = this.fetchToken(binding).then((token) => (this.current = token));
+    const fetching = this.fetchToken(binding).then((token) => this.kept(token));
     this.underWay.set(binding, fetching);
     try {
       return await fetching;
     } finally {
       this.underWay.delete(binding);
     }
+  }
+
+  /** The key may have been given up while its token was on its way. */
+  private async kept(token: SessionToken): Promise<SessionToken> {
+    if (await this.isCurrent(token.keyId)) this.current = token;
+    return token;
+  }
+
+  /** The token with this text; null if the client does not have it, or no longer. */
+  named(text: string | null): SessionToken | null {
+    return this.current?.text === text ? this.current : null;
   }
 
   /** Forgets a token that was refused, unless it was replaced already. */

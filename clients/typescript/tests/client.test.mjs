@@ -249,6 +249,34 @@ describe("a client", () => {
     assert.deepEqual(asked.map(({ headers }) => headers.get("Authorization")), ["a", "b"]);
   });
 
+  it("forgets a session token that another sender says was refused", async () => {
+    const world = new World();
+    const client = world.client();
+    const token = await client.sessionToken();
+    assert.equal(await client.sessionToken(null, { insteadOf: "another" }), token);
+    assert.notEqual(await client.sessionToken(null, { insteadOf: token.text }), token);
+    assert.equal(count(world, "POST /assert/token"), 2);
+  });
+
+  it("keeps no session token of a key that was given up meanwhile", async () => {
+    const world = new World();
+    let isFirst = true;
+    const client = new AttestClient(world.settings, {
+      keys: world.keys, store: world.store, clock: world.clock,
+      fetch: async (url, init) => {
+        const response = await world.gateway.fetch(url, init);
+        if (url.endsWith("/assert/token") && isFirst) {
+          isFirst = false;
+          await client.reset();
+        }
+        return response;
+      },
+    });
+    for (let number = 0; number < 3; number++) await client.sessionToken();
+    assert.equal(count(world, "POST /assert/token"), 2);
+    assert.equal(count(world, "make key"), 2);
+  });
+
   it("follows no redirection, and says which answers advise to update", async () => {
     const world = new World();
     const headers = { "X-App-Attest-Action": "update_app" };

@@ -25,12 +25,18 @@ extension AppAttestClient {
     /// Returns a session token for a process that cannot sign, such as an extension: the one that
     /// the client has, or one that an assertion has just paid for.
     ///
-    /// - Parameter value: The value of ``Configuration/sessionTokenHeader`` in the requests that
-    ///   the token is for.
+    /// - Parameters:
+    ///   - value: The value of ``Configuration/sessionTokenHeader`` in the requests that the token
+    ///     is for.
+    ///   - refused: The text of a token that was refused with `token_invalid`, which the client then
+    ///     forgets.
     /// - Throws: The errors of ``send(_:body:proof:)``, and the reason if there is no proof now.
     ///   Without App Attest it is ``ClientError/unsupported``.
-    public func sessionToken(boundTo value: String? = nil) async throws -> SessionToken {
+    public func sessionToken(
+        boundTo value: String? = nil, insteadOf refused: String? = nil
+    ) async throws -> SessionToken {
         guard service.isSupported else { throw ClientError.unsupported }
+        if let refused, session?.text == refused { session = nil }
         if let session, session.until > clock.now(), session.binding == value { return session }
         // Callers at the same time share one.
         if let task = sessionTasks[value] { return try await task.value }
@@ -82,7 +88,8 @@ extension AppAttestClient {
         let token = SessionToken(
             text: members.token, until: clock.now().addingTimeInterval(members.expiresIn * 0.9),
             binding: binding, keyID: answer.keyID)
-        session = token
+        // The key may have been given up while its token was on its way.
+        if try enrolmentState().keyID == token.keyID { session = token }
         return token
     }
 }

@@ -1,4 +1,8 @@
 package androidx.webkit;
 
 /** A message of a page. */
-public class WebMessageCompat {}
+public class WebMessageCompat {
+    public String getData() {
+        return "";
+    }
+}

@@ -44,6 +44,34 @@ final class TokenTests extends Site {
         Expect.equal(gateway.count("/assert/token"), 2);
     }
 
+    @Claim("a token that another sender says was refused is forgotten")
+    void refusedElsewhere() throws Exception {
+        AttestClient client = client();
+        SessionToken token = client.sessionToken(null);
+        Expect.isTrue(client.sessionToken(null, "another") == token);
+        Expect.isTrue(client.sessionToken(null, token.text) != token);
+        Expect.equal(gateway.count("/assert/token"), 2);
+    }
+
+    @Claim("a token of a key that was given up meanwhile is not kept")
+    void lateToken() throws Exception {
+        AttestClient[] client = new AttestClient[1];
+        boolean[] isFirst = {true};
+        Parts parts = parts();
+        parts.transport = request -> {
+            Response response = network.send(request);
+            if (request.url.endsWith("/assert/token") && isFirst[0]) {
+                isFirst[0] = false;
+                client[0].reset();
+            }
+            return response;
+        };
+        client[0] = new AttestClient(settings.build(), parts);
+        SessionToken token = client[0].sessionToken(null);
+        Expect.isTrue(client[0].sessionToken(null) != token);
+        Expect.equal(gateway.count("/assert/token"), 2);
+    }
+
     @Claim("a request is signed if a token is not enough")
     void notEnough() throws Exception {
         AttestClient client = client();

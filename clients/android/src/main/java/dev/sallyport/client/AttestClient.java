@@ -3,6 +3,7 @@ package dev.sallyport.client;
 import android.content.Context;
 import java.io.IOException;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Signs requests with a key that the phone has attested, and sends them through a Sallyport
@@ -47,7 +48,7 @@ public final class AttestClient {
         clock = parts.clock;
         reports = new FailureReports(configuration.reportsFailures, parts.app);
         gateway = new Gateway(configuration.gateway, transport, reports);
-        tokens = new SessionTokens(clock, this::fetchToken);
+        tokens = new SessionTokens(clock, this::fetchToken, this::isCurrent);
         enrolment = new Enrolment(
                 configuration, parts, gateway, reports, challenges, () -> {
                     challenges.clear();
@@ -143,7 +144,18 @@ public final class AttestClient {
      *     that the token is for; null if tokens are not bound.
      */
     public SessionToken sessionToken(String binding) throws IOException {
+        return sessionToken(binding, null);
+    }
+
+    /**
+     * Returns a session token as {@link #sessionToken(String)} does, but not the refused one.
+     *
+     * @param refused The text of a token that was refused with {@code token_invalid}, which the
+     *     client then forgets; null for none.
+     */
+    public SessionToken sessionToken(String binding, String refused) throws IOException {
         requireSupport();
+        tokens.giveUp(tokens.named(refused));
         return tokens.token(binding);
     }
 
@@ -315,6 +327,10 @@ public final class AttestClient {
     }
 
     // Session tokens
+
+    private boolean isCurrent(String keyId) throws IOException {
+        return Objects.equals(keyId, enrolment.state().keyId);
+    }
 
     private SessionToken fetchToken(String binding) throws IOException {
         Request request = Request.post(gateway.url("/assert/token"), null);

@@ -12,15 +12,24 @@ final class SessionTokens {
         SessionToken fetch(String binding) throws IOException;
     }
 
+    /** Tells if the client still has a key. */
+    interface KeyCheck {
+        boolean isCurrent(String keyId) throws IOException;
+    }
+
     private final ClientClock clock;
     private final Source source;
+    private final KeyCheck keys;
     private SessionToken current;
+    /** The number of times that all tokens were forgotten. */
+    private int clearCount;
     /** The tokens that are being fetched, by the values that they are bound to. */
     private final Map<String, SingleFlight<SessionToken>> flights = new HashMap<>();
 
-    SessionTokens(ClientClock clock, Source source) {
+    SessionTokens(ClientClock clock, Source source, KeyCheck keys) {
         this.clock = clock;
         this.source = source;
+        this.keys = keys;
     }
 
     /** Callers at the same time share one. */
@@ -57,9 +66,24 @@ final class SessionTokens {
         return isGood ? current : null;
     }
 
-    private synchronized SessionToken keep(SessionToken token) {
-        current = token;
+    /** Keeps a token, unless its key was given up while the token was on its way. */
+    private SessionToken keep(SessionToken token) throws IOException {
+        int count;
+        synchronized (this) {
+            count = clearCount;
+        }
+        boolean isCurrent = keys.isCurrent(token.keyId);
+        synchronized (this) {
+            if (isCurrent && count == clearCount) {
+                current = token;
+            }
+        }
         return token;
+    }
+
+    /** The token with this text; null if the client does not have it, or no longer. */
+    synchronized SessionToken named(String text) {
+        return current != null && current.text.equals(text) ? current : null;
     }
 
     /** Forgets a token that was refused, unless it was replaced already. */
@@ -71,5 +95,6 @@ final class SessionTokens {
 
     synchronized void clear() {
         current = null;
+        clearCount++;
     }
 }
