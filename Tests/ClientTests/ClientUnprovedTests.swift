@@ -116,6 +116,37 @@ extension ClientUnprovedTests {
         #expect(site.network.count("/assert/token") == 0)
     }
 
+    @Test("sends a developer token if the device turns out not to attest")
+    func developerToken() async throws {
+        let site = try ClientSite(attest: "mode: observe, accept: [assertion, token]")
+        site.configuration.developerToken = "developer"
+        site.service.fail(.key, .featureUnsupported)
+        let sent = Sent()
+        site.network.trouble { request in
+            if request.url?.path == "/api/x" {
+                sent.add(request.value(forHTTPHeaderField: SessionToken.headerName))
+            }
+            return nil
+        }
+        for _ in 0..<2 { _ = try await site.client().send(try site.request()) }
+        _ = try await site.client().send(try site.request(), proof: .sessionToken)
+        #expect(sent.all == ["developer", "developer", "developer"])
+        await #expect(throws: ClientError.self) { try await site.client().enrol() }
+        site.clock.advance(6 * 3600)
+        try await site.client().enrol()
+        #expect(site.service.keyCount == 1)
+    }
+
+    /// The proofs of the requests that were sent.
+    private final class Sent: @unchecked Sendable {
+        private let lock = NSLock()
+        private var texts: [String?] = []
+
+        var all: [String?] { lock.withLock { texts } }
+
+        func add(_ text: String?) { lock.withLock { texts.append(text) } }
+    }
+
     @Test("sends nothing that the network would not carry either")
     func offline() async throws {
         let site = try ClientSite(attest: "mode: observe")

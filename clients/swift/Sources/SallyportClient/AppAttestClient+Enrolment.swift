@@ -20,6 +20,16 @@ extension AppAttestClient {
         return try await task.value
     }
 
+    /// True if the device cannot attest keys, as far as is known.
+    func isUnsupported() throws -> Bool {
+        guard service.isSupported else { return true }
+        return try enrolmentState().isUnsupported == true && waitsUntil() != nil
+    }
+
+    func requireSupport() throws {
+        if try isUnsupported() { throw ClientError.unsupported }
+    }
+
     func enrolmentState() throws -> EnrolmentState {
         if let state { return state }
         let loaded = try store.load() ?? EnrolmentState()
@@ -115,6 +125,7 @@ extension AppAttestClient {
                     state.uselessKeyCount = nil
                     state.unknownFailureCount = nil
                     state.wait = nil
+                    state.isUnsupported = nil
                     try keepStep(state)
                     return keyID
                 }
@@ -275,6 +286,8 @@ extension AppAttestClient {
         let now = clock.now()
         let advice = advice(for: error) ?? (error is DCError ? state.advice : nil)
         state.failureCount += 1
+        let isUnsupported = (error as? DCError)?.code == .featureUnsupported
+        state.isUnsupported = isUnsupported ? true : nil
         // Without a key there is none to give up.
         if (error as? DCError)?.isUnknown == true, state.keyID != nil {
             state.unknownFailureCount = (state.unknownFailureCount ?? 0) + 1
@@ -303,10 +316,7 @@ extension AppAttestClient {
             }
         }
         try keepStep(state)
-        if let dcError = error as? DCError, dcError.code == .featureUnsupported {
-            return ClientError.unsupported
-        }
-        return error
+        return isUnsupported ? ClientError.unsupported : error
     }
 
     private func advice(for error: any Error) -> RetryAdvice? {

@@ -35,7 +35,7 @@ extension AppAttestClient {
     public func sessionToken(
         boundTo value: String? = nil, insteadOf refused: String? = nil
     ) async throws -> SessionToken {
-        guard service.isSupported else { throw ClientError.unsupported }
+        try requireSupport()
         if let refused, session?.text == refused { session = nil }
         if let session, session.until > clock.now(), session.binding == value { return session }
         // Callers at the same time share one.

@@ -78,7 +78,7 @@ public actor AppAttestClient {
     ///
     /// - Throws: ``ClientError``, `DCError` or `URLError`. Completed steps are kept.
     public func enrol() async throws {
-        guard service.isSupported else { throw ClientError.unsupported }
+        try requireSupport()
         _ = try await enrolledKey()
     }
 
@@ -117,7 +117,7 @@ public actor AppAttestClient {
         _ request: URLRequest, body: RequestBody? = nil
     ) async throws -> (URLRequest, RequestBody) {
         try requireServed(request)
-        guard service.isSupported else { throw ClientError.unsupported }
+        try requireSupport()
         let signed = try await signed(request, try RequestBody.of(request, body))
         return (carrying(signed.request).request, signed.body)
     }
@@ -252,19 +252,22 @@ public actor AppAttestClient {
     func withProof(
         _ request: URLRequest, _ body: RequestBody, _ proof: Proof
     ) async throws -> Proved {
-        guard service.isSupported else {
-            noteUnsupported()
+        do {
+            switch proof {
+            case .assertion:
+                try requireSupport()
+                let signed = try await signed(request, body)
+                return Proved(request: signed.request, body: signed.body, keyID: signed.keyID)
+            case .sessionToken:
+                let token = try await sessionToken(for: request)
+                var request = request
+                request.setValue(token.text, forHTTPHeaderField: HeaderName.token)
+                return Proved(request: request, body: body, keyID: token.keyID, token: token)
+            }
+        } catch ClientError.unsupported {
+            // If a key could not be made, that was noted when it was tried.
+            if !service.isSupported { noteUnsupported() }
             return Proved(request: try await standIn(request), body: body)
-        }
-        switch proof {
-        case .assertion:
-            let signed = try await signed(request, body)
-            return Proved(request: signed.request, body: signed.body, keyID: signed.keyID)
-        case .sessionToken:
-            let token = try await sessionToken(for: request)
-            var request = request
-            request.setValue(token.text, forHTTPHeaderField: HeaderName.token)
-            return Proved(request: request, body: body, keyID: token.keyID, token: token)
         }
     }
 

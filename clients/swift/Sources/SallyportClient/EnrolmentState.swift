@@ -35,6 +35,9 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
     var uselessKeyCount: Int?
     var unknownFailureCount: Int?
     var wait: Wait?
+    /// True if the device cannot attest keys, although it says that it can. It is asked again after
+    /// the wait. Nil counts as false.
+    var isUnsupported: Bool?
     /// The time at which a key was last given up because the gateway said so.
     var renewedAt: Date?
     /// The gateway's advice for trying again after failures of the device.
