@@ -209,6 +209,27 @@ extension ClientRequestTests {
         #expect(site.upstream.requests.count == 2)
     }
 
+    @Test("do not wait for an enrolment any more when they are cancelled")
+    func cancelledEnrolment() async throws {
+        let site = try ClientSite()
+        let meeting = Meeting(of: 2)
+        let client = site.client(
+            transport: MeetingNetwork(
+                network: site.network, path: "/attest/challenge", meeting: meeting))
+        let request = try site.request()
+        let first = Task { try await client.send(request).1.statusCode }
+        while site.service.keyCount == 0 { await Task.yield() }
+        let second = Task { try await client.sessionToken() }
+        first.cancel()
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        await #expect(throws: CancellationError.self) { try await second.value }
+        // The enrolment went on.
+        await meeting.join()
+        #expect(try await client.send(request).1.statusCode == 200)
+        #expect(site.service.keyCount == 1)
+    }
+
     @Test(
         "are hashed by a stand-in that computes SHA-256", arguments: [0, 1, 55, 56, 63, 64, 1000])
     func digest(count: Int) {

@@ -7,9 +7,9 @@ import Foundation
 
 extension AppAttestClient {
     /// The key that the gateway knows. Callers at the same time share one enrolment, which goes on
-    /// if one of them gives up.
+    /// if one of them is cancelled.
     func enrolledKey() async throws -> String {
-        if let enrolment { return try await enrolment.value }
+        if let enrolment { return try await enrolment.valueForCaller() }
         let state = try enrolmentState()
         if state.isEnrolled, let keyID = state.keyID { return keyID }
         let task = Task {
@@ -17,7 +17,7 @@ extension AppAttestClient {
             return try await self.enrolNow()
         }
         enrolment = task
-        return try await task.value
+        return try await task.valueForCaller()
     }
 
     /// True if the device cannot attest keys, as far as is known.

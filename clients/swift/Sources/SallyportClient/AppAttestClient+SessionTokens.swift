@@ -39,13 +39,13 @@ extension AppAttestClient {
         if let refused, session?.text == refused { session = nil }
         if let session, session.until > clock.now(), session.binding == value { return session }
         // Callers at the same time share one.
-        if let task = sessionTasks[value] { return try await task.value }
+        if let task = sessionTasks[value] { return try await task.valueForCaller() }
         let task = Task {
             defer { self.sessionTasks[value] = nil }
             return try await self.freshToken(boundTo: value)
         }
         sessionTasks[value] = task
-        return try await task.value
+        return try await task.valueForCaller()
     }
 
     /// The token for a request with the header that tokens are bound to.
