@@ -136,7 +136,8 @@ export class AttestClient {
 
   /**
    * Returns the arguments of `fetch` for one request with an assertion, to be sent once and soon by
-   * another sender. Hand the answer to `receive`. It takes URLs that the gateway covers.
+   * another sender. Hand the answer to `receive`, and a refusal to `follow`. It takes URLs that the
+   * gateway covers.
    */
   async sign(input: string | URL | Request, init?: RequestInit): Promise<[string, RequestInit]> {
     const request = await this.coveredRequest(input, init);
@@ -144,6 +145,28 @@ export class AttestClient {
     const { request: proved } = await raced(request.rest.signal, this.signer.sign(request));
     const signed = this.reports.carrying(proved).request;
     return [signed.url, initOf(signed)];
+  }
+
+  /**
+   * Does what the refusal of a request asks for, which may be to wait or to enrol another key.
+   * Returns true if the request is to be signed and sent again.
+   *
+   * @param refusal What `receive` found in the answer.
+   * @param signed The refused attempt, as `sign` returned it.
+   * @param attempt The number of attempts so far.
+   */
+  async follow(
+    refusal: Refusal, signed: readonly [string, RequestInit], attempt: number,
+  ): Promise<boolean> {
+    const request = await this.coveredRequest(...signed);
+    const text = headerOf(request, HeaderName.token);
+    const token = this.tokens.named(text);
+    if (refusal.code === "token_invalid") this.tokens.giveUp(token);
+    const keyId = headerOf(request, this.settings.headers.keyId) ?? token?.keyId ?? null;
+    // Without a proof now, there is none a moment later.
+    const isHelpless = keyId === null && text === null && asksForProof(refusal);
+    if (isHelpless || attempt >= attemptsOf(this.settings.retries, refusal.retry)) return false;
+    return this.resolve(refusal, request, keyId, attempt);
   }
 
   private async coveredRequest(

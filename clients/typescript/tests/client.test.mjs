@@ -249,6 +249,31 @@ describe("a client", () => {
     assert.deepEqual(asked.map(({ headers }) => headers.get("Authorization")), ["a", "b"]);
   });
 
+  it("follows the refusal of a request that another sender sent", async () => {
+    const world = new World();
+    const client = world.client();
+    const refusal = async (code, action) => client.receive(new Response(
+      JSON.stringify({ code, action }),
+      { status: 401, headers: { "Content-Type": "application/problem+json" } },
+    ));
+    const signed = await client.sign(URL_X);
+    const gone = await refusal("key_unknown", "attest_again");
+    assert.equal(await client.follow(gone, signed, 3), false);
+    assert.equal(await client.follow(gone, [URL_X, {}], 1), false);
+    await assert.rejects(client.follow(gone, ["https://other.example/", {}], 1), InvalidRequest);
+    assert.notEqual(await client.keyId(), null);
+    assert.equal(await client.follow(gone, signed, 1), true);
+    assert.equal(await client.keyId(), null);
+    const again = await client.sign(URL_X);
+    assert.equal(count(world, "make key"), 2);
+    assert.equal(await client.follow(gone, again, 2), false);
+    assert.equal(await client.follow(await refusal("x", "sign_again"), again, 1), true);
+    const token = await client.sessionToken();
+    const sent = [URL_X, { headers: { "x-app-attest-token": token.text } }];
+    assert.equal(await client.follow(await refusal("token_invalid", "sign_again"), sent, 1), true);
+    assert.notEqual(await client.sessionToken(), token);
+  });
+
   it("forgets a session token that another sender says was refused", async () => {
     const world = new World();
     const client = world.client();

@@ -63,6 +63,7 @@ extension AppAttestClient {
     public func follow(
         _ refusal: Refusal, of request: URLRequest, attempt: Int
     ) async throws -> Bool {
+        try requireServed(request)
         let text = request.value(forHTTPHeaderField: HeaderName.token)
         let token = session.flatMap { $0.text == text ? $0 : nil }
         if refusal.code == "token_invalid" { giveUpToken(token) }

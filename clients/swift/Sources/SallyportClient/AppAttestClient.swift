@@ -101,7 +101,8 @@ public actor AppAttestClient {
     }
 
     /// Returns the request with an assertion, to be sent once and soon by another sender, such as
-    /// another session or an extension. Hand the answer to ``receive(_:_:)``.
+    /// another session or an extension. Hand the answer to ``receive(_:_:)``, and a refusal to
+    /// ``follow(_:of:attempt:)``.
     ///
     /// It throws if there is no proof now, whatever ``Configuration/whenUnproved`` says. If the
     /// gateway is to decide, send the unchanged request then.

@@ -155,6 +155,31 @@ final class RequestTests extends Site {
         Expect.equal(gateway.count("/assert/challenge"), 0);
     }
 
+    @Claim("the refusal of a request that another sender carried is followed")
+    void followed() throws Exception {
+        AttestClient client = client();
+        Request signed = client.sign(request());
+        gateway.script("/api/x", FakeGateway.refusal(401, "key_unknown", "attest_again"));
+        Refusal refusal = client.receive(network.send(signed));
+        Expect.isTrue(!client.follow(refusal, signed, 3));
+        Expect.isTrue(!client.follow(refusal, request(), 1));
+        Expect.fails(
+                ClientException.InvalidRequest.class,
+                () -> client.follow(refusal, Request.get("https://other.example/"), 1));
+        Expect.isTrue(client.keyId() != null);
+        Expect.isTrue(client.follow(refusal, signed, 1));
+        Expect.equal(client.keyId(), null);
+        Request again = client.sign(request());
+        Expect.equal(keys.keyCount, 2);
+        Expect.isTrue(!client.follow(refusal, again, 2));
+        Expect.equal(network.send(again).status, 200);
+        SessionToken token = client.sessionToken(null);
+        gateway.script("/api/x", FakeGateway.refusal(401, "token_invalid", "sign_again"));
+        Request sent = request().withHeader(SessionToken.HEADER_NAME, token.text);
+        Expect.isTrue(client.follow(client.receive(network.send(sent)), sent, 1));
+        Expect.isTrue(client.sessionToken(null) != token);
+    }
+
     @Claim("headers of the app stay, and its own proof is replaced")
     void headers() throws Exception {
         Request request = request().withHeader("X-Mine", "1")

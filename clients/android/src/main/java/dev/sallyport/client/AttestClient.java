@@ -117,7 +117,7 @@ public final class AttestClient {
 
     /**
      * Returns the request with an assertion, to be sent once and soon by another sender. Hand the
-     * answer to {@link #receive}.
+     * answer to {@link #receive}, and a refusal to {@link #follow}.
      *
      * <p>It fails if there is no proof now, whatever {@link Configuration.Builder#whenUnproved}
      * says. The request is good for one attempt within the life of its challenge (two minutes
@@ -134,6 +134,32 @@ public final class AttestClient {
     public Refusal receive(Response response) {
         challenges.keep(response.header(HeaderName.CHALLENGE), clock.now());
         return Refusal.of(response);
+    }
+
+    /**
+     * Does what the refusal of a request asks for, which may be to wait or to enrol another key.
+     *
+     * @param request The refused attempt, as {@link #sign} returned it.
+     * @param attempt The number of attempts so far.
+     * @return True if the request is to be signed and sent again.
+     */
+    public boolean follow(Refusal refusal, Request request, int attempt) throws IOException {
+        requireServed(request);
+        String text = request.header(HeaderName.TOKEN);
+        SessionToken token = tokens.named(text);
+        if (refusal.code.equals("token_invalid")) {
+            tokens.giveUp(token);
+        }
+        String keyId = request.header(configuration.keyIdHeader);
+        if (keyId == null && token != null) {
+            keyId = token.keyId;
+        }
+        // Without a proof now, there is none a moment later.
+        boolean isHelpless = keyId == null && text == null && refusal.asksForProof();
+        if (isHelpless || attempt >= configuration.retries.attempts(refusal.retry)) {
+            return false;
+        }
+        return resolve(refusal, request, keyId, attempt);
     }
 
     /**
