@@ -118,6 +118,25 @@ extension ClientDepartureTests {
         #expect(stepped.connection.state == .closed)
     }
 
+    @Test("one that has left when it is asked for its body gives the upstream's stream back")
+    func leftBeforeInvitation() throws {
+        let stepped = try SteppedWorker {
+            $0.upstreams[0].protocol = .http2
+            $0.routes[0].streamsBody = true
+        }
+        stepped.send(
+            "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+        stepped.closeClient()
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.connection.state == .closed)
+        let services = stepped.worker.services
+        let pool = services.pool(for: services.site, upstream: 0)
+        #expect(pool.connectionCount == 1)
+        // Only a connection without requests ends now.
+        pool.closeIdle()
+        #expect(pool.connectionCount == 0)
+    }
+
     @Test("one whose streamed body the upstream does not take is noticed behind its own bytes")
     func behindItsBody() throws {
         let stepped = try SteppedWorker {

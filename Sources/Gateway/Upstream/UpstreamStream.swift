@@ -13,6 +13,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     /// True if the connection had served another request before.
     private let wasReused: Bool
     private var request: (any UpstreamRequest)?
+    /// The deadline, or nil once the stream has given its place back.
     private var deadline: Deadline?
     private var response = ResponseHead()
     private var interimCount = 0
@@ -323,11 +324,12 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         request.upstreamHadNoPlace()
     }
 
+    /// Gives the place back, once: also that of a request whose client left before it was sent.
     private func leave() {
-        guard request != nil else { return }
+        guard let deadline else { return }
         request = nil
-        deadline?.clear()
-        deadline = nil
+        deadline.clear()
+        self.deadline = nil
         connection.release(self)
     }
 
