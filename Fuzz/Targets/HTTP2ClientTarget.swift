@@ -70,9 +70,9 @@ private struct AnswerTrace: Equatable {
                     ($0.array, false)
                 }
                 bodies[stream, default: []] += body
-            case .trailers(let stream, let bytes):
+            case .trailers(let stream, let bytes, let isTooLarge):
                 _ = try? TrailerSection(parsing: bytes)
-                trailers.append("\(stream) \(bytes)")
+                trailers.append("\(stream) \(isTooLarge) \(bytes)")
             case .end(let stream):
                 try FuzzFinding.require(
                     heads.contains { $0.hasPrefix("\(stream) ") }, "an end without a head")

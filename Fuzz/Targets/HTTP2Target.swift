@@ -56,7 +56,7 @@ private struct SessionTrace: Equatable {
                 }
                 bodies[stream, default: []] += body
             case .end(let stream): ends.append(stream)
-            case .trailers(_, let bytes): _ = try? TrailerSection(parsing: bytes)
+            case .trailers(_, let bytes, _): _ = try? TrailerSection(parsing: bytes)
             case .failed, .ready, .goAway: throw FuzzFinding("a server's event: \(event)")
             case .answeredEarly, .closed, .malformed, .settingsAcknowledged, .pingAcknowledged:
                 break

@@ -309,7 +309,7 @@ extension HTTP2Endpoint {
 
     /// Takes a field of a trailer section.
     func trailerReceived(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Int32 {
-        let isWell = trailerText.take(name: name, value: value) || trailerText.isTooLarge
+        let isWell = trailerText.take(name: name, value: value)
         return fieldTaken(isWell: isWell, isBomb: trailerText.isBomb)
     }
 
@@ -325,8 +325,10 @@ extension HTTP2Endpoint {
 
     /// The trailer section of a stream has ended.
     func trailersEnded(_ id: Int32) {
+        let isTooLarge = trailerText.isTooLarge
         let bytes = trailerText.finish()
-        if !bytes.isEmpty { events.append(.trailers(stream: id, bytes: bytes)) }
+        guard isTooLarge || !bytes.isEmpty else { return }
+        events.append(.trailers(stream: id, bytes: bytes, isTooLarge: isTooLarge))
     }
 
     /// The peer has ended its message on a stream.

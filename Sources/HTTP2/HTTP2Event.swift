@@ -4,8 +4,9 @@ public enum HTTP2Event: Sendable {
     case head(HeadEvent)
     /// The next bytes of a body, for ``HTTP2Endpoint/takeBody(stream:byteCount:_:)``.
     case body(stream: Int32, byteCount: Int)
-    /// Fields after the body as lines of HTTP/1.1; the end follows.
-    case trailers(stream: Int32, bytes: [UInt8])
+    /// Fields after the body as lines of HTTP/1.1, incomplete if they are too large; the end
+    /// follows.
+    case trailers(stream: Int32, bytes: [UInt8], isTooLarge: Bool)
     /// The peer's message is complete.
     case end(stream: Int32)
     /// The complete answer has been made into frames, and the request has not ended.

@@ -65,7 +65,7 @@ extension HTTP2ClientSessionTests {
                         ($0.array, false)
                     }
                     clientEvents.append("body \(stream) \(count)")
-                case .trailers(let stream, let bytes):
+                case .trailers(let stream, let bytes, _):
                     let text = String(decoding: bytes, as: UTF8.self)
                     clientEvents.append("trailers \(stream) \(text.split(separator: "\r\n"))")
                 default: clientEvents.append("\(event)")

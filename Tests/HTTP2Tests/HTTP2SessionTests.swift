@@ -52,7 +52,9 @@ extension HTTP2SessionTests {
             case .answeredEarly(let stream): texts.append("answered early \(stream)")
             case .closed(let stream, let wasReset): texts.append("closed \(stream) \(wasReset)")
             case .malformed(let stream): texts.append("malformed \(stream)")
-            case .trailers(let stream, let bytes):
+            case .trailers(let stream, _, isTooLarge: true):
+                texts.append("trailers \(stream) too large")
+            case .trailers(let stream, let bytes, isTooLarge: false):
                 let text = String(decoding: bytes, as: UTF8.self).split(separator: "\r\n")
                 texts.append("trailers \(stream) \(text.joined(separator: "|"))")
             case .failed, .ready, .goAway: texts.append("\(event)")
@@ -153,6 +155,26 @@ extension HTTP2SessionTests {
         let end = output(session)
         #expect(Array(end[3...4]) == [1, 5])
         #expect(events(session) == ["closed 1 false"])
+    }
+
+    @Test("tells of trailers that are too large, and looks at all of them")
+    func largeTrailers() {
+        let x: [UInt8] = [0, 1, 0x78, 0x7F, 0x81, 0x1F] + [UInt8](repeating: 0x61, count: 4096)
+        let y: [UInt8] = [0, 1, 0x79, 1, 0x61]
+        let malformed = [0, 14] + Array("http2-settings".utf8) + [1, 0x61]
+        let head = "head 1 GET / HTTP/1.1|host: a|transfer-encoding: chunked"
+        let tooLarge = [head, "trailers 1 too large", "end 1"]
+        for (fields, expected) in [
+            (y, [head, "trailers 1 y: a", "end 1"]), (x, tooLarge), (y + x, tooLarge),
+            (x + y, tooLarge), (y + malformed, [head, "closed 1 true"]),
+            (x + malformed, [head, "closed 1 true"]),
+        ] {
+            let session = session()
+            receive(session, Self.request(1, flags: 4))
+            receive(session, Self.frame(1, flags: 5, stream: 1, fields))
+            _ = output(session)
+            #expect(events(session) == expected)
+        }
     }
 
     @Test("asks for no more of a request that was answered")

@@ -36,6 +36,24 @@ extension TrailerTests {
         #expect(plain.bodyText == "hello\n" && plain.trailers.isEmpty && plain["Trailer"] == nil)
     }
 
+    @Test("that are too large fail their message, and are not cut")
+    func tooLarge() throws {
+        let large = [("x-details", String(repeating: "a", count: 5000)), ("grpc-status", "0")]
+        let server = try ScriptedHTTP2Server { try $1.respond(to: $0, trailers: large) }
+        var configuration = GatewayConfiguration.http2Upstream(port: server.port)
+        configuration.more = ["limits: { head: 4KiB, target: 2KiB, response_head: 4KiB }"]
+        let gateway = try GatewayProcess(configuration)
+        let client = try HTTP2Client(port: gateway.port)
+        let answer = try client.exchange(1)
+        #expect(answer.resetCode != nil && answer.trailers.isEmpty)
+        let detail = try gateway.accessLine()["detail"]?.stringValue
+        #expect(detail == "malformed: trailers_too_large")
+        try client.send(
+            .headers(3, HTTP2Client.head("POST"), endStream: false),
+            .data(3, [1], endStream: false), .headers(3, large))
+        #expect(try client.answer(3).status == 431)
+    }
+
     @Test("of a chunked answer go the same way")
     func chunkedAnswer() throws {
         let upstream = try RecordingUpstream { _ in

@@ -7,8 +7,9 @@ protocol ClientStream: AnyObject {
     func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool)
     /// The bytes were taken; the request may be answered now.
     func bodyWasTaken(_ refusal: Refusal?)
-    /// Takes the fields after the body; its end follows.
-    func receiveTrailers(_ bytes: [UInt8])
+    /// Takes the fields after the body, which are not complete if they are too large; its end
+    /// follows.
+    func receiveTrailers(_ bytes: [UInt8], isTooLarge: Bool)
     func endBody()
     /// The answer is complete and the request is not.
     func answeredEarly()

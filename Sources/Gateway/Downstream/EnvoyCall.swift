@@ -141,7 +141,7 @@ final class EnvoyCall: ClientStream {
         question = message
     }
 
-    func receiveTrailers(_ bytes: [UInt8]) {
+    func receiveTrailers(_ bytes: [UInt8], isTooLarge: Bool) {
         fail(GRPCStatus(.invalidArgument, "a call has no trailers"))
     }
 

@@ -138,7 +138,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
                     stream?.receive(bytes) ?? (nil, false)
                 }
                 stream?.bodyWasTaken(refusal)
-            case .trailers(let id, let bytes): streams[id]?.receiveTrailers(bytes)
+            case .trailers(let id, let bytes, let isTooLarge):
+                streams[id]?.receiveTrailers(bytes, isTooLarge: isTooLarge)
             case .end(let id): streams[id]?.endBody()
             case .answeredEarly(let id): streams[id]?.answeredEarly()
             case .closed(let id, _): streams.remove(id)?.close()
@@ -148,8 +149,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
                 recordFault(Refusal(.badRequest, .http2Malformed))
             // These events come only from servers.
             case .failed, .ready, .goAway: break
-            case .settingsAcknowledged:
-                if state == .open { answerDue = nil }
+            case .settingsAcknowledged: if state == .open { answerDue = nil }
             case .pingAcknowledged:
                 if state == .announced { refuseNewStreams() }
             }

@@ -96,9 +96,10 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
     }
 
     /// Takes the fields after the body; its end follows.
-    func receiveTrailers(_ bytes: [UInt8]) {
+    func receiveTrailers(_ bytes: [UInt8], isTooLarge: Bool) {
         guard exchange != nil, !isBodyComplete else { return }
         do throws(HTTPFault) {
+            guard !isTooLarge else { throw .trailersTooLarge }
             trailers = try TrailerSection(parsing: bytes)
         } catch {
             let reason = HTTPRefusal(request: error).gatewayReason

@@ -211,7 +211,8 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
                 if let stream, !relaying.contains(where: { $0 === stream }) {
                     relaying.append(stream)
                 }
-            case .trailers(let id, let bytes): streams[id]?.receiveTrailers(bytes)
+            case .trailers(let id, let bytes, let isTooLarge):
+                streams[id]?.receiveTrailers(bytes, isTooLarge: isTooLarge)
             case .end(let id):
                 keepSession()
                 streams[id]?.complete()

@@ -252,8 +252,9 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         return false
     }
 
-    func receiveTrailers(_ bytes: [UInt8]) {
+    func receiveTrailers(_ bytes: [UInt8], isTooLarge: Bool) {
         do throws(HTTPFault) {
+            guard !isTooLarge else { throw .trailersTooLarge }
             trailers = try TrailerSection(parsing: bytes)
         } catch {
             fail(.malformed(code: error.code.description))

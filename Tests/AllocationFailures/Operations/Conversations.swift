@@ -106,7 +106,7 @@ private final class Conversing {
                 server.takeBody(stream: stream, byteCount: count) { bytes in
                     (requests[stream]?.body += bytes.array, false)
                 }
-            case .trailers(let stream, let bytes):
+            case .trailers(let stream, let bytes, _):
                 requests[stream]?.trailers = String(decoding: bytes, as: UTF8.self)
             case .end(let stream):
                 guard requests[stream] == Self.request else {
@@ -138,7 +138,7 @@ private final class Conversing {
                 client.takeBody(stream: stream, byteCount: count) { bytes in
                     (answers[stream]?.body += bytes.array, false)
                 }
-            case .trailers(let stream, let bytes):
+            case .trailers(let stream, let bytes, _):
                 answers[stream]?.trailers = String(decoding: bytes, as: UTF8.self)
             case .end(let stream):
                 guard answers[stream] == Self.answer else {
