@@ -21,6 +21,8 @@ public struct ResponseHead: ~Copyable, Sendable {
     public var contentLength: UInt64? { message.contentLength }
     /// True if the connection can be used again after the body.
     public private(set) var keepAlive = false
+    /// True if fields are known to follow the body.
+    public private(set) var hasTrailers = false
     /// True for 101, and if Connection names Upgrade.
     public private(set) var hasUpgrade = false
 
@@ -51,6 +53,9 @@ public struct ResponseHead: ~Copyable, Sendable {
         if framing == .untilClose { framing = .length(0) }
     }
 
+    /// Notes that fields follow a body that is known to be empty.
+    public mutating func noteTrailers() { hasTrailers = true }
+
     /// Prepares for the next message.
     public mutating func reset() {
         phase = .statusLine
@@ -61,6 +66,7 @@ public struct ResponseHead: ~Copyable, Sendable {
         version = .http11
         framing = .none
         keepAlive = false
+        hasTrailers = false
         hasUpgrade = false
         section.reset(position: 0)
         message.reset()

@@ -36,6 +36,22 @@ extension TrailerTests {
         #expect(plain.bodyText == "hello\n" && plain.trailers.isEmpty && plain["Trailer"] == nil)
     }
 
+    @Test("of an answer without content reach clients in HTTP/2, which can have them")
+    func emptyAnswer() throws {
+        let server = try ScriptedHTTP2Server { request, connection in
+            let head = [(":status", "200"), ("content-length", "0")]
+            try connection.send(
+                .headers(request.stream, head, endStream: false),
+                .headers(request.stream, [("grpc-status", "5")]))
+        }
+        let gateway = try gateway(server)
+        let two = try HTTP2Client(port: gateway.port).exchange(1)
+        #expect(two["content-length"] == "0" && two.body.isEmpty)
+        #expect(two.trailers == [.init(name: "grpc-status", value: "5")])
+        let one = try gateway.connect().exchange("GET", "/", fields: [("TE", "trailers")])
+        #expect(one["Content-Length"] == "0" && one.body.isEmpty)
+    }
+
     @Test("that are too large fail their message, and are not cut")
     func tooLarge() throws {
         let large = [("x-details", String(repeating: "a", count: 5000)), ("grpc-status", "0")]

@@ -277,8 +277,8 @@ extension HTTP2Stream: ResponseSink {
             session.fields.clear()
             return false
         }
-        let hasContent = head.framing != .none && head.framing != .length(0)
-        session.submitHead(stream: id, hasContent: hasContent)
+        let endsHere = head.framing == .none || (head.framing == .length(0) && !head.hasTrailers)
+        session.submitHead(stream: id, hasContent: !endsHere)
         answerBegan()
         return true
     }

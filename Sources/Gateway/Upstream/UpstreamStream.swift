@@ -279,6 +279,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         guard let request else { return }
         let trailers = trailers
         if let head = tail.takeHead() {
+            if trailers != nil { response.noteTrailers() }
             let isTaken = request.upstreamSentHead(response, bytes: head.bytes.span)
             if !isTaken { request.refuseLargeHead() }
         }
