@@ -153,6 +153,31 @@ extension HTTP2UpstreamTests {
     }
 
     @Test(
+        "may end an answer without content later: the client gets it then",
+        arguments: [("GET", 204), ("GET", 304), ("HEAD", 200)])
+    func lateEnd(method: String, status: Int) throws {
+        let server = try ScriptedHTTP2Server { request, connection in
+            guard request.path != "/late" else {
+                let head = [(":status", "\(status)")]
+                return try connection.send(.headers(request.stream, head, endStream: false))
+            }
+            if request.path == "/end" { try connection.send(.data(1, [])) }
+            try connection.respond(to: request)
+        }
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port))
+        let client = try HTTP2Client(port: gateway.port)
+        try client.request(1, method, "/late")
+        try server.wait()
+        // Its answer comes behind the head.
+        #expect(try client.exchange(3, "GET", "/next").status == 200)
+        #expect(try client.exchange(5, "GET", "/end").status == 200)
+        #expect(try client.answer(1).status == status)
+        let line = try gateway.accessLine { $0["path"]?.stringValue == "/late" }
+        #expect(line["reason"]?.stringValue == "ok")
+        #expect(try server.wait().first?.resetCode == nil)
+    }
+
+    @Test(
         "a malformed answer is the upstream's fault, and harms no other request",
         arguments: [
             [("x-a", "1")], [(":status", "20")], [(":status", "101")],

@@ -1,9 +1,10 @@
 import HTTP
 import HTTP2
 
-/// The part of an HTTP/2 answer with an announced length that is held back until its stream has
-/// ended. If more bytes come, no client may get the complete answer (RFC 9113 section 8.1.1). The
-/// part is the last byte, or the head of an answer without content.
+/// The part of an HTTP/2 answer with a known length that is held back until its stream has ended.
+/// If more bytes come, no client may get the complete answer (RFC 9113 section 8.1.1). A client
+/// that had all of it before the stream's end would seem to leave too early. The part is the last
+/// byte, or the head of an answer without content.
 struct AnswerTail {
     private var head: HeadEvent?
     private var byte: UInt8?
@@ -11,7 +12,7 @@ struct AnswerTail {
 
     /// True if `event` is held back for now.
     mutating func keeps(_ event: HeadEvent, framing: BodyFraming) -> Bool {
-        guard framing == .length(0), !event.isEnd else { return false }
+        guard framing == .length(0) || framing == .none, !event.isEnd else { return false }
         head = event
         return true
     }
