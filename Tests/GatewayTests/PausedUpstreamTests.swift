@@ -127,6 +127,29 @@ extension PausedUpstreamTests {
         #expect(try #require(stepped.leased).isPaused == false)
     }
 
+    @Test("and has begun its answer may go on with it as long as the client's body comes")
+    func earlyAnswer() throws {
+        let clock = ManualClock(now: .now(), wallMilliseconds: WallClock.milliseconds())
+        let stepped = try SteppedWorker(clock: clock) {
+            $0.upstreams[0].readTimeout = .seconds(3)
+            $0.routes[0].streamsBody = true
+        }
+        let loop = stepped.worker.services.loop
+        try stepped.begin(method: "POST", fields: "Transfer-Encoding: chunked\r\n")
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8))
+        let leased = try #require(stepped.leased)
+        for _ in 0..<4 {
+            stepped.send("1\r\na\r\n")
+            loop.runUntilIdle()
+            clock.now = clock.now + .seconds(2)
+            loop.runUntilIdle()
+        }
+        #expect(leased.state == .readingBody)
+        clock.now = clock.now + .seconds(2)
+        loop.runUntilIdle()
+        #expect(leased.state == .closed)
+    }
+
     @Test("does so no longer where its request looks for another")
     func retriedStream() throws {
         let stepped = try SteppedWorker {

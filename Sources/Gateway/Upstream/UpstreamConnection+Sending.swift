@@ -205,6 +205,8 @@ extension UpstreamConnection {
         switch outcome {
         case .bytes(let count):
             writtenCount.plain += count
+            // The rest of an answer that began early may have to wait for the rest of the request.
+            if state == .readingBody, !isPaused { setDeadline(bodyNanoseconds) }
             return count
         case .wouldBlock: awaitRoom()
         case .failed(let code):
