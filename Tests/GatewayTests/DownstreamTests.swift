@@ -194,8 +194,10 @@ extension DownstreamTests {
         #expect(connection.bodyReader.isComplete)
     }
 
-    @Test("a client that half closes before it took the last answers gets them all")
-    func halfClosedBeforeItTook() throws {
+    @Test(
+        "a client that half closes before it took the last answers gets them all",
+        arguments: ["", "\r\n", "GET / HT"])
+    func halfClosedBeforeItTook(begun: String) throws {
         let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
         let connection = stepped.connection
         var answerCount = 0
@@ -204,6 +206,10 @@ extension DownstreamTests {
             connection.descriptorIsReadable()
             answerCount += 1
         }
+        if !begun.isEmpty {
+            stepped.send(begun)
+            connection.descriptorIsReadable()
+        }
         Socket.shutdownWrite(stepped.client)
         connection.descriptorIsReadable()
         var text = stepped.takeAnswers()
@@ -211,6 +217,24 @@ extension DownstreamTests {
         #expect(connection.state == .closed)
         text += stepped.takeAnswers()
         #expect(text.split(separator: "\r\n\r\n").count == answerCount)
+    }
+
+    @Test("an empty line behind a request begins no other", arguments: [true, false])
+    func emptyLine(comesAlong: Bool) throws {
+        let stepped = try SteppedWorker()
+        let connection = stepped.connection
+        let request = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
+        stepped.send(comesAlong ? request + "\r\n" : request)
+        connection.descriptorIsReadable()
+        if !comesAlong {
+            stepped.send("\r\n")
+            connection.descriptorIsReadable()
+        }
+        #expect(connection.state == .idle)
+        #expect(connection.exchange == nil)
+        stepped.send(request)
+        connection.descriptorIsReadable()
+        #expect(stepped.takeAnswers().split(separator: "\r\n\r\n").count == 2)
     }
 
     @Test("what a connection just accepted has sent is answered although the worker stops")

@@ -35,3 +35,12 @@ extension HTTP1Connection {
         connection.start(with: begun.readable)
     }
 }
+
+extension ByteBuffer {
+    /// Drops an empty line that is all that has come behind a request (RFC 9112 section 2.2): it
+    /// begins no other.
+    mutating func dropEmptyLine() {
+        guard count == 2, readable[0] == 0x0D, readable[1] == 0x0A else { return }
+        release()
+    }
+}

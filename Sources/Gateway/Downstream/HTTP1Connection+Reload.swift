@@ -51,7 +51,7 @@ extension HTTP1Connection {
 
     /// Ends the connection after the answers that wait for the client. A request that it may have
     /// begun is dropped.
-    private func finish() {
+    func finish() {
         state = .finishing
         guard let begun = exchange else { return }
         begun.downstreamIsLost()

@@ -55,17 +55,13 @@ extension HTTP1Connection: ResponseSink {
     /// of the body is small: reading a little is cheaper than another handshake.
     private func decidePersistence(_ exchange: Exchange) {
         guard !bodyReader.isComplete else { return }
-        if isContinueOwed {
-            // The client was not asked for the body, and may or may not send it.
-            isPersistent = false
-            bodyReader.end()
-        } else if let rest = bodyReader.remainingByteCount, rest <= input.count {
+        // A client that was not asked for the body may or may not send it.
+        if !isContinueOwed, let rest = bodyReader.remainingByteCount, rest <= input.count {
             input.consume(rest)
-            bodyReader.end()
         } else {
             isPersistent = false
-            bodyReader.end()
         }
+        bodyReader.end()
     }
 
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {

@@ -123,6 +123,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         case .exchanging where bodyReader.isComplete && exchange?.intake.endsWithClient != true:
             break
         case .idle where !output.isEmpty: if input.isEmpty { state = .finishing }
+        // The earlier answers are the client's all the same.
+        case .readingHead where !output.isEmpty: finish()
         default: return lose()
         }
         hasClientEnded = true
@@ -150,6 +152,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         while true {
             switch state {
             case .idle, .readingHead:
+                if state == .idle, requestCount > 0 { input.dropEmptyLine() }
                 // A request that may end the connection begins after the answer before it.
                 guard !input.isEmpty, hasClientEnded ? output.isEmpty : !isOutputFull
                 else { return }
@@ -291,6 +294,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
         guard state == .exchanging else { return }
         isUpstreamPaused = false
+        input.dropEmptyLine()
         let hasMore = !hasClientEnded || !input.isEmpty
         var mayGoOn = true
         if services.isDraining { mayGoOn = RequestHead.isWhole(input.readable) }
