@@ -139,6 +139,16 @@ extension TLSTests {
         #expect(site.upstream.requests.isEmpty)
     }
 
+    @Test("an idle client that says close_notify hears it too")
+    func clientEnds() throws {
+        let gateway = try site.gateway()
+        let client = try TLSClient(port: gateway.port, trusting: site.authority)
+        try client.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        _ = try client.receive(until: "hello")
+        client.session.sendClose()
+        #expect(client.receiveToEnd() == ("", .endOfFile))
+    }
+
     @Test("SIGTERM: idle connections hear close_notify, late handshakes are served")
     func drain() throws {
         let gate = Gate()

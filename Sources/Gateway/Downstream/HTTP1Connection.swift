@@ -123,6 +123,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         case .exchanging where bodyReader.isComplete && exchange?.intake.endsWithClient != true:
             break
         case .idle where !output.isEmpty: if input.isEmpty { state = .finishing }
+        case .idle: return close()
         // The earlier answers are the client's all the same.
         case .readingHead where !output.isEmpty: finish()
         default: return lose()
