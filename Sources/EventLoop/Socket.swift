@@ -72,6 +72,21 @@ public enum Socket {
         [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code)
     }
 
+    /// True if `code`, with which connecting to `address` failed, says that this machine has run
+    /// out of something, local ports included. The system's word for those, EADDRNOTAVAIL, may also
+    /// mean that there is no address to connect from; then not even a datagram could be sent.
+    public static func isOwnShortage(
+        errno code: Int32, connectingTo address: SocketAddress
+    ) -> Bool {
+        guard code == EADDRNOTAVAIL else { return isOwnShortage(errno: code) }
+        let probe = socket(address.family, streamFlags | Int32(SOCK_DGRAM.rawValue), 0)
+        guard probe >= 0 else { return true }
+        defer { close(probe) }
+        return unsafe address.withKernelForm { kernelForm, byteCount in
+            unsafe CLinux.connect(probe, kernelForm, byteCount)
+        } == 0
+    }
+
     /// The number that the next descriptor will have. The system gives out the lowest free one, so
     /// all numbers below it are in use. Nil if none is free.
     public static func nextDescriptor() -> Int32? {

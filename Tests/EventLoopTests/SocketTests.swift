@@ -44,6 +44,21 @@ extension SocketTests {
         #expect(Socket.isNonBlockingAndClosedOnExec(client))
     }
 
+    @Test("was not connected for a want of this machine, or for another reason")
+    func ownShortage() throws {
+        let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 9))
+        // Datagrams go there, so there is an address to connect from, and it was the ports.
+        for code in [EADDRNOTAVAIL, EMFILE] {
+            #expect(Socket.isOwnShortage(errno: code, connectingTo: address))
+        }
+        #expect(!Socket.isOwnShortage(errno: ECONNREFUSED, connectingTo: address))
+        // Nothing comes from there, nor goes there.
+        let nowhere = try #require(SocketAddress.unix("/nowhere"))
+        #expect(!Socket.isOwnShortage(errno: EADDRNOTAVAIL, connectingTo: nowhere))
+        // Ports of listeners are another matter.
+        #expect(!Socket.isOwnShortage(errno: EADDRNOTAVAIL))
+    }
+
     @Test("takes little more than can be sent, where the peer reads nothing")
     func unsent() throws {
         let any = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))

@@ -29,14 +29,16 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
         self.whenDone = whenDone
         deadline = Deadline(wheel: pool.deadlines, handler: self)
         deadline?.set(afterNanoseconds: pool.timeouts.connect)
-        switch Socket.connect(to: server.state.address) {
+        let address = server.state.address
+        switch Socket.connect(to: address) {
         case .connected(let descriptor):
             guard watch(descriptor) else { return }
             connected()
         case .inProgress(let descriptor):
             guard watch(descriptor) else { return }
             watch?.enableWriting()
-        case .failed(let code) where Socket.isOwnShortage(errno: code): fail(.exhausted)
+        case .failed(let code) where Socket.isOwnShortage(errno: code, connectingTo: address):
+            fail(.exhausted)
         case .failed(let code): fail(.connect(description: IOError.text(errno: code)))
         }
     }
