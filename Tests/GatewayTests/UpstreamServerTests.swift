@@ -421,6 +421,27 @@ extension ConnectionQueueTests {
         #expect(gateway.upstream.connectionCount == 1)
     }
 
+    @Test("a request that has no connection does not use up the trial of an ejected server")
+    func trial() throws {
+        let clock = ManualClock(now: .now(), wallMilliseconds: WallClock.milliseconds())
+        let stepped = try SteppedWorker(clock: clock) {
+            $0.upstreams[0].servers.append(UpstreamServer(.tcp(host: "127.0.0.1", port: 1)))
+            $0.upstreams[0].connectionCountMax = 1
+            $0.upstreams[0].ejection.failureCount = 1
+        }
+        try stepped.begin()
+        let exchange = try #require(stepped.connection.exchange)
+        let pool = try #require(exchange.forwarder.pool)
+        let ejected = pool.group.servers[1]
+        #expect(pool.group.failed(ejected, now: clock.now.nanoseconds) != nil)
+        clock.now = clock.now + .seconds(3600)
+        guard case .refused = pool.lease(for: exchange) else {
+            Issue.record("there is a connection")
+            return
+        }
+        #expect(pool.group.mayUse(ejected, now: clock.now.nanoseconds))
+    }
+
     @Test("who waits too long is refused")
     func timeout() throws {
         let gate = Gate()

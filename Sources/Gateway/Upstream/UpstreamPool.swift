@@ -54,8 +54,7 @@ final class UpstreamPool {
 
     init(
         host: any UpstreamHost, settings: UpstreamSettings, group: ServerGroup,
-        tls: TLSClientContext?,
-        responseHeadLimits: HeadLimits
+        tls: TLSClientContext?, responseHeadLimits: HeadLimits
     ) {
         self.host = host
         loop = host.loop
@@ -133,9 +132,8 @@ final class UpstreamPool {
             server.idle.first?.close()
         }
         if connectionCount >= settings.connectionCountMax {
-            guard let oldest = servers.lazy.compactMap(\.idle.first).first else {
-                return wait(request)
-            }
+            guard let oldest = servers.lazy.compactMap(\.idle.first).first
+            else { return wait(request) }
             oldest.close()
         }
         return .connection(connect(to: server))
@@ -255,6 +253,8 @@ final class UpstreamPool {
 
     private func choose(for request: any PooledRequest) -> PooledServer? {
         let mayConnect = mayConnect
+        // A request that has to wait is no trial of an ejected server.
+        guard idleCount > 0 || mayConnect || settings.protocol == .http2 else { return nil }
         if servers.count == 1 {
             let server = servers[0]
             return hasRoom(server, mayConnect: mayConnect) ? server : nil
