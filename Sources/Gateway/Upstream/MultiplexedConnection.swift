@@ -114,8 +114,9 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     /// Sends a stream's request, or keeps it until the server's SETTINGS have come.
     func begin(_ stream: UpstreamStream) {
         if let connectFailure {
-            stream.fail(connectFailure, isUnsent: true)
-            return close()
+            // Closed first, so that a retry gets no place here.
+            close()
+            return stream.fail(connectFailure, isUnsent: true)
         }
         switch state {
         case .connecting: waiting.append(stream)
