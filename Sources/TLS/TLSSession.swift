@@ -42,8 +42,10 @@ public final class TLSSession {
     var checkedAt: MonotonicInstant?
     /// The time of that check for the session that this one offered to resume.
     var offeredAt: MonotonicInstant?
-    /// The rules by which names are compared, by OpenSSL and once more here.
-    private static let nameFlags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+    /// The rules by which names are compared, by OpenSSL and once more here. The subject's common
+    /// name is none (RFC 9525 section 2).
+    private static let nameFlags = UInt32(
+        X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
     /// The name that a server's certificate must have, if it is verified.
     private var expected: (name: String, isAddress: Bool)?
     private var isEstablished = false

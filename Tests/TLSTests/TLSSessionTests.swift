@@ -270,6 +270,16 @@ extension TLSSessionTests {
         #expect(try trusting.handshake() == nil)
     }
 
+    @Test("take no common name for the server's", arguments: [[], ["127.0.0.1"]])
+    func commonName(names: [String]) throws {
+        let name = "common\(names.count).example"
+        let certificate = try TestCertificate(
+            in: minted.directory, name, names: names, issuer: minted.authority)
+        let pair = try TLSPair(
+            server: minted.server([certificate]), client: minted.client(), name: name)
+        #expect(try pair.handshake()?.kind == .certificate)
+    }
+
     @Test("ask clients for certificates", arguments: [false, true])
     func clientCertificates(isRequired: Bool) throws {
         func outcome(_ identity: TestCertificate?) throws -> (TLSFailure.Kind?, Bool) {
