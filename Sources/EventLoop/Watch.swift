@@ -118,7 +118,8 @@ public final class Watch {
     ///
     /// The handler's `descriptorIsReadable` is called once for the present state and then for each
     /// change, and asks ``Socket/isGone(_:)``. Writing works as usual for a handler that writes
-    /// until it would block; ``enableReading()`` and ``disableReading()`` end this.
+    /// until it would block, or else calls ``repeatWriting()``. ``enableReading()`` and
+    /// ``disableReading()`` end this.
     public func watchChanges() {
         if isWatchingChanges { return }
         precondition(!isCancelled, "a cancelled watch was enabled")
@@ -136,6 +137,15 @@ public final class Watch {
             unsafe loop._withUnsafeGuaranteedRef { writeEvent = LoopEvent(loop: $0) }
             assignWriteEvent()
         }
+        writeEvent?.add()
+    }
+
+    /// Has `descriptorIsWritable` called again in a later turn, because the handler has stopped
+    /// before a write would have blocked. Only while writing is enabled. Without this there is no
+    /// call while ``watchChanges()`` is in force, because nothing changes.
+    public func repeatWriting() {
+        guard isWriting, isEdgeTriggered else { return }
+        writeEvent?.remove()
         writeEvent?.add()
     }
 

@@ -167,6 +167,14 @@ public struct Transport {
         }
     }
 
+    /// Has the handler called again although nothing would block (``Watch/repeatWriting()``).
+    public func repeatWriting() {
+        switch stream {
+        case .plain(let watch): watch.repeatWriting()
+        case .encrypted(let tls): tls.watch.repeatWriting()
+        }
+    }
+
     public func disableWriting() {
         switch stream {
         case .plain(let watch): watch.disableWriting()

@@ -179,6 +179,34 @@ extension WatchTests {
         #expect(scrap.count == 1_000_000)
     }
 
+    @Test("calls a handler again that stopped early, also while it watches for changes")
+    func repeatWriting() throws {
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        defer {
+            Socket.close(near)
+            Socket.close(far)
+        }
+        let handler = ClosureHandler(loop: loop, descriptor: near)
+        handler.onWritable = { handler in
+            handler.watch?.repeatWriting()
+            if handler.writableCount == 3 { handler.watch = nil }
+        }
+        // Ends the wait for a call that does not come.
+        var turnCount = 0
+        var hook: TurnEndHook?
+        defer { hook = nil }
+        hook = TurnEndHook(loop: loop) {
+            turnCount += 1
+            if turnCount < 100 { hook?.schedule() } else { handler.watch = nil }
+        }
+        hook?.schedule()
+        handler.watch?.watchChanges()
+        handler.watch?.enableWriting()
+        loop.run()
+        #expect(handler.writableCount == 3)
+    }
+
     /// Two ends of a connection over the loopback, where a reset is a message of its own.
     private func tcpPair() throws -> (near: Int32, far: Int32) {
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))

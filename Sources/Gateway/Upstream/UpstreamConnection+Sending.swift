@@ -155,6 +155,7 @@ extension UpstreamConnection {
                 }
                 guard bodyOffset < end else {
                     awaitRoom()
+                    transport.repeatWriting()
                     return false
                 }
                 let atHand = request.bodyAtHand(from: bodyOffset)
