@@ -28,7 +28,6 @@ extension Socket {
     /// one.
     /// With `besideOwn`, these are further listeners at a TCP address at which this process listens
     /// already.
-    /// already.
     public static func listeners(
         on address: SocketAddress, count: Int, backlog: Int32 = 1024, besideOwn: Bool = false
     ) throws(IOError) -> [Int32] {
