@@ -1,9 +1,7 @@
-/// The form of a request target (RFC 9112 section 3.2).
+/// The form of a request target (RFC 9112 section 3.2). The fourth, the authority form, comes only
+/// with CONNECT, which is refused.
 public enum TargetForm: UInt8, Sendable {
     case origin, absolute, asterisk
-    /// The authority form, which comes only with CONNECT. CONNECT is refused, so no completely
-    /// parsed head has it.
-    case authority
 }
 
 /// A request's head, parsed strictly by RFC 9112: whatever two servers might read differently is

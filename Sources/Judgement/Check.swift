@@ -3,7 +3,6 @@ extension Cause {
     package enum Check: String, CaseIterable {
         // MARK: the request
         case noRoute = "no_route"
-        case connect
         case http2Malformed = "http2_malformed"
         case http2Ambiguous = "http2_ambiguous"
         case maxForwardsInvalid = "max_forwards_invalid"

@@ -24,9 +24,6 @@ enum RequestCauses {
             "The path of the admin listener does not take this method.",
             "See the answer's Allow."),
         Row(
-            [.notImplemented], ["connect"], .stranger, "CONNECT asks for a forward proxy.",
-            "Nothing: the gateway is none."),
-        Row(
             [.badRequest], ["http2_malformed"], .clientApp,
             "The HTTP/2 message is malformed (RFC 9113 section 8.1.1).",
             "See what the client sends; attackers try this, too."),

@@ -18,8 +18,6 @@ extension RequestIntake {
         case .asterisk:
             // OPTIONS * is about the gateway itself (RFC 9110 section 9.3.7).
             return exchange.answer(LocalResponse(status: 200))
-        case .authority:
-            throw Refusal(.notImplemented, .connect)
         }
         let target = bytes.extracting(state.head.originTarget)
         let method = bytes.extracting(state.head.method)
