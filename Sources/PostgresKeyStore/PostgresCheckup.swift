@@ -97,8 +97,7 @@ public enum PostgresCheckup {
             guard outcomes.first?.rows?.integer(0, 0) == 1 else {
                 return report(
                     .failure, "schema",
-                    "\(name) is not there yet, and the user lacks CREATE, which the first start needs"
-                )
+                    "\(name) is not there, and the user lacks CREATE, which a first start needs")
             }
             report(.ok, "schema", "\(name) will be created at the first start")
         } catch {
