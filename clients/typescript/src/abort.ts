@@ -5,6 +5,9 @@
  */
 export const ANSWER_TIME_MAX = 60_000;
 
+/** The time for a failure report, in milliseconds: the caller waits for its error meanwhile. */
+export const REPORT_TIME_MAX = 5_000;
+
 /** Throws what `fetch` throws if the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal | null | undefined): void {
   if (signal?.aborted !== true) return;
@@ -30,9 +33,10 @@ export function raced<Result>(
   });
 }
 
-/** Runs a task that may take `ANSWER_TIME_MAX`, and aborts its signal at the end of that time. */
+/** Runs a task, and aborts its signal after so many milliseconds. */
 export async function inTime<Result>(
   task: (signal: AbortSignal) => Promise<Result>,
+  timeMax: number = ANSWER_TIME_MAX,
 ): Promise<Result> {
   const controller = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +45,7 @@ export async function inTime<Result>(
       // First, because the task's own error would say less.
       reject(Object.assign(new Error("the gateway timed out"), { name: "TimeoutError" }));
       controller.abort();
-    }, ANSWER_TIME_MAX);
+    }, timeMax);
   });
   try {
     return await Promise.race([limit, task(controller.signal)]);

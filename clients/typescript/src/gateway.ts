@@ -1,4 +1,4 @@
-import { inTime } from "./abort.js";
+import { ANSWER_TIME_MAX, inTime, REPORT_TIME_MAX } from "./abort.js";
 import type { Settings } from "./configuration.js";
 import { Refused, UnexpectedAnswer } from "./errors.js";
 import type { Fetch } from "./ports.js";
@@ -41,7 +41,7 @@ export class Gateway {
       },
       body: body === null ? null : JSON.stringify(body),
       rest: { credentials: "omit" },
-      isLimited: true,
+      timeMax: ANSWER_TIME_MAX,
     };
   }
 
@@ -93,7 +93,8 @@ export class Gateway {
   async tellFailure(): Promise<void> {
     if (!this.reports.isUrgent) return;
     try {
-      await this.transmit(this.request("POST", "/attest/failure"));
+      const report = this.request("POST", "/attest/failure");
+      await this.transmit({ ...report, timeMax: REPORT_TIME_MAX });
     } catch {
       // The report was kept.
     }

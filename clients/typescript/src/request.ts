@@ -12,8 +12,8 @@ export interface AppRequest {
   readonly body: string | Uint8Array | null;
   /** The members of `RequestInit` that the client does not set, such as `signal`. */
   readonly rest: RequestInit;
-  /** True for the client's own requests, whose answers must come within `ANSWER_TIME_MAX`. */
-  readonly isLimited?: boolean;
+  /** The milliseconds in which one of the client's own requests must be answered. */
+  readonly timeMax?: number;
 }
 
 /** The request with this header, in place of all of the same name. */
@@ -124,6 +124,6 @@ export function initOf(request: AppRequest): RequestInit {
 /** Sends a request once. */
 export function transmit(fetch: Fetch, request: AppRequest): Promise<Response> {
   const init = initOf(request);
-  if (request.isLimited !== true) return fetch(request.url, init);
-  return inTime((signal) => fetch(request.url, { ...init, signal }));
+  if (request.timeMax === undefined) return fetch(request.url, init);
+  return inTime((signal) => fetch(request.url, { ...init, signal }), request.timeMax);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ANSWER_TIME_MAX } from "../build/abort.js";
+import { ANSWER_TIME_MAX, REPORT_TIME_MAX } from "../build/abort.js";
 import { World } from "./support/world.mjs";
 
 const URL_X = "https://gateway.example/api/x";
@@ -142,6 +142,23 @@ describe("an answer of the gateway", () => {
       assert.deepEqual([stage.name, wait.length], ["made", 1000]);
     });
   }
+
+  it("is awaited for five seconds if it is about a failure report", async (test) => {
+    const world = new World();
+    const asked = gate();
+    const { fetch } = world.gateway;
+    world.gateway.fetch = async (url, init) => {
+      if (!url.endsWith("/attest/failure")) return fetch(url, init);
+      asked.open();
+      return new Promise(() => {});
+    };
+    world.keys.failures.make = ["transient"];
+    test.mock.timers.enable({ apis: ["setTimeout"] });
+    const enrolling = assert.rejects(world.client().enrol(), { name: "KeyError" });
+    await asked.promise;
+    test.mock.timers.tick(REPORT_TIME_MAX);
+    await enrolling;
+  });
 
   it("does not limit requests of the app", async (test) => {
     const world = new World();
