@@ -284,6 +284,9 @@ final class EnrolmentTests extends Site {
         }
         Expect.equal(send(new AttestClient(settings.build(), parts)), 200);
         Expect.equal(keys.keyCount, 2);
+        // What lies out of reach is not missing.
+        StateStore hidden = new FileStore(new File(file, "state"));
+        Expect.fails(IOException.class, hidden::load);
         Files.delete(file.toPath());
         Files.delete(folder);
     }

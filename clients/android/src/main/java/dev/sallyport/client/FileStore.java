@@ -7,10 +7,11 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /**
- * Keeps the state in a file. Use a file below {@code Context.getNoBackupFilesDir()}. Processes of
- * one app must not share it.
+ * Keeps the state in a file. Use a file below {@code Context.getNoBackupFilesDir()}, whose folder
+ * exists. Processes of one app must not share it.
  */
 public final class FileStore implements StateStore {
     private final File file;
@@ -22,6 +23,11 @@ public final class FileStore implements StateStore {
     @Override
     public synchronized String load() throws IOException {
         if (!file.exists()) {
+            // It may be there and out of reach. A client without a state would make another key.
+            String[] names = file.getAbsoluteFile().getParentFile().list();
+            if (names == null || Arrays.asList(names).contains(file.getName())) {
+                throw new IOException("cannot read " + file);
+            }
             return null;
         }
         try (InputStream in = new FileInputStream(file)) {
