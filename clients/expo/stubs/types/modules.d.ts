@@ -6,6 +6,15 @@ declare module "@expo/app-integrity" {
   export function generateAssertionAsync(keyId: string, challenge: string): Promise<string>;
 }
 
+declare const __DEV__: boolean;
+
+declare module "@react-native-async-storage/async-storage" {
+  export function createAsyncStorage(name: string): {
+    getItem(key: string): Promise<string | null>;
+    setItem(key: string, value: string): Promise<void>;
+  };
+}
+
 declare module "expo-secure-store" {
   export const AFTER_FIRST_UNLOCK: number;
   export const AFTER_FIRST_UNLOCK_THIS_DEVICE_ONLY: number;
