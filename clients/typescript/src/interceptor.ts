@@ -96,6 +96,9 @@ function encoded(url: string): string {
 async function deliver(
   client: AttestClient, url: string, config: HttpConfig, proof: Proof | undefined,
 ): Promise<HttpAnswer> {
+  if (config.responseType === "stream") {
+    throw new InvalidRequest("the client gives no streams: use its fetch");
+  }
   const limits = new Limits(config);
   try {
     const init: RequestInit = {

@@ -44,6 +44,12 @@ describe("the interceptor", () => {
     await assert.rejects(alone.adapter({ ...alone, url: OTHER }), InvalidRequest);
   });
 
+  it("refuses to give a stream, which it does not have", async () => {
+    const world = new World();
+    await assert.rejects(send(world, { responseType: "stream" }), InvalidRequest);
+    assert.deepEqual(world.actions, []);
+  });
+
   it("encodes what Axios leaves in a query", async () => {
     const world = new World();
     await send(world, { url: `${URL_X}?a[]=1&b='c'` });
