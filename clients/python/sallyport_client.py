@@ -1,7 +1,7 @@
 """A client of a Sallyport gateway: enrols, signs, and follows refusals. Standard library only.
 
-It is for tests, for machines without Apple's frameworks, and to be read: what it does, every client
-does, as docs/client/behaviour.md says. The device is the caller's: an object with is_supported,
+It is for tests and for the CI of servers, not for apps. What it does, every client does, as
+docs/client/behaviour.md says. The device is the caller's: an object with is_supported,
 generate_key(), attest_key(key_id, hash) and generate_assertion(key_id, hash), which raise
 DeviceError; for AndroidClient, one with is_supported, generate_key(challenge) and
 sign(key_id, client_data).
