@@ -83,7 +83,8 @@ const KEY_WAIT_MAX = 24 * 3600;
 
 /**
  * The seconds to wait for another key after this many useless ones in a row. The first of them was
- * replaced at once. The cause may last, and Apple counts keys, so each further one doubles the wait.
+ * replaced at once. The cause may last, and Apple counts keys, so each further one doubles the
+ * wait.
  */
 export function keyWaitAfter(uselessKeys: number, interval: number): number {
   const count = Math.min(Math.max(uselessKeys - 2, 0), 30);

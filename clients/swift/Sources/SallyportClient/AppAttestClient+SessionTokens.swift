@@ -28,8 +28,8 @@ extension AppAttestClient {
     /// - Parameters:
     ///   - value: The value of ``Configuration/sessionTokenHeader`` in the requests that the token
     ///     is for.
-    ///   - refused: The text of a token that was refused with `token_invalid`, which the client then
-    ///     forgets.
+    ///   - refused: The text of a token that was refused with `token_invalid`, which the client
+    ///     then forgets.
     /// - Throws: The errors of ``send(_:body:proof:)``, and the reason if there is no proof now.
     ///   Without App Attest it is ``ClientError/unsupported``.
     public func sessionToken(

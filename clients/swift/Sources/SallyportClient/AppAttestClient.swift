@@ -110,8 +110,8 @@ public actor AppAttestClient {
     /// The request is good for one attempt within the life of its challenge (two minutes unless the
     /// operator says otherwise). A background session may send it later, and repeats it by itself,
     /// which is a replay. On a route with `replay: strict` no other request may be signed until its
-    /// answer has come. For such transfers prefer ``sessionToken(boundTo:insteadOf:)``, or a route with a
-    /// window and a longer `challenge.ttl`.
+    /// answer has come. For such transfers prefer ``sessionToken(boundTo:insteadOf:)``, or a route
+    /// with a window and a longer `challenge.ttl`.
     ///
     /// It throws ``ClientError/invalidRequest(_:)`` for a URL that the client does not serve.
     public func sign(

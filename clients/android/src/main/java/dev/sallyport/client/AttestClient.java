@@ -97,8 +97,8 @@ public final class AttestClient {
      * Sends a request with its proof and returns the API's answer.
      *
      * @throws ClientException.Refused if the gateway refuses and nothing helps now.
-     * @throws ClientException.InvalidRequest if the URL does not have the gateway's origin: no other
-     *     server may see a proof.
+     * @throws ClientException.InvalidRequest if the URL does not have the gateway's origin: no
+     *     other server may see a proof.
      * @throws ClientException The reason why there is no proof, if there must be one.
      * @throws IOException The transport's error, if no answer came. The API may have seen such a
      *     request.
