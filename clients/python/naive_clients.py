@@ -65,6 +65,8 @@ class KeyForLostAnswer:
     def _remedy(self, error):
         if isinstance(error, ConnectionError):
             self._restart(self._state)
+            # It is careless in nothing else: to the client's own mind no key was useless.
+            self._state.pop("useless_keys")
         return super()._remedy(error)
 
 
