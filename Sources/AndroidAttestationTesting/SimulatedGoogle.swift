@@ -113,7 +113,7 @@ public final class SimulatedGoogle: Sendable {
         guard profile.provisioning == .factory else {
             return CertificateWriter.name([
                 (TestIdentifiers.commonName, "Simulated CA2"),
-                (TestIdentifiers.organization, "Simulated"),
+                (TestIdentifiers.organization, "Google LLC"),
             ])
         }
         return CertificateWriter.name([
