@@ -44,17 +44,13 @@ enum KeysCommand {
 
     static func main(_ words: [String]) {
         guard let action = words.first else { Exit.usage(usage) }
-        let arguments = Arguments(
-            Array(words.dropFirst()),
-            options: [
-                "-c", "--config", "--app", "--environment", "--status", "--limit", "--after",
-                "--outcome", "--pseudonym", "--user",
-            ], flags: ["--json", "--quiet"], usage: usage)
         if ["--help", "-h"].contains(action) { return Console.print(usage) }
         guard actions.contains(action) else {
             Exit.usage("unknown action \(action)\n\n\(usage)")
         }
-        refuseOthers(arguments, than: options(of: action, arguments), action)
+        let arguments = Arguments(
+            Array(words.dropFirst()), options: ["-c", "--config"] + options(of: action),
+            flags: ["--json", "--quiet"], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let settings = ConfigurationFile.loadOrExit(path).settings
         do {
@@ -72,24 +68,15 @@ enum KeysCommand {
 
     /// The options that select keys for `action`. An option that selected nothing would make
     /// `erase` delete more than was asked for.
-    private static func options(of action: String, _ arguments: Arguments) -> Set<String> {
-        let isOfUser = arguments.value("--user") != nil
-        return switch action {
+    private static func options(of action: String) -> [String] {
+        switch action {
         case "list":
             ["--app", "--environment", "--status", "--limit", "--after", "--pseudonym"]
-        case "export": isOfUser ? ["--user"] : ["--app", "--environment", "--status"]
+        case "export": ["--app", "--environment", "--status", "--user"]
         case "renew": ["--outcome", "--app", "--environment"]
         case "erase": ["--user"]
         default: []
         }
-    }
-
-    private static func refuseOthers(
-        _ arguments: Arguments, than known: Set<String>, _ action: String
-    ) {
-        let given = Set(arguments.options.keys).subtracting(["-c", "--config"])
-        guard let other = given.subtracting(known).min() else { return }
-        Exit.usage("\(other) does not go with this use of \(action)\n\n\(usage)")
     }
 
     private static func run(
@@ -121,6 +108,9 @@ enum KeysCommand {
         _ arguments: Arguments, _ settings: Settings
     ) throws {
         guard arguments.operands.isEmpty else { Exit.usage("--user takes no KEY_ID") }
+        guard Set(arguments.options.keys).isSubset(of: ["-c", "--config", "--user"]) else {
+            Exit.usage("--user selects alone\n\n\(usage)")
+        }
         if action == "export" { return try KeyUserAction.export(registry, name, settings) }
         try KeyUserAction.erase(registry, name, arguments, settings)
     }
