@@ -15,10 +15,10 @@ enum SecretKeyFiles {
         for settings: Settings, makesMissing: Bool = true
     ) throws -> [[UInt8]] {
         if let path = settings.secrets.challengeKeyFile { return try read(path) }
-        guard case .sqlite(let registryPath) = settings.registry else {
+        guard let path = challengePath(settings) else {
             throw ConfigurationFailure("secrets.challenge_key_file is needed with this registry")
         }
-        return try read(besideRegistry: registryPath + ".challenge-key", makesMissing)
+        return try read(besideRegistry: path, makesMissing)
     }
 
     /// The secret of pseudonyms. 32 bytes each; the first makes them, and those of every one are
@@ -35,8 +35,8 @@ enum SecretKeyFiles {
     static func readChallengeKeys(for settings: Settings) throws {
         if let path = settings.secrets.challengeKeyFile {
             _ = try read(path)
-        } else if case .sqlite(let path) = settings.registry {
-            try readIfPresent(path + ".challenge-key")
+        } else if let path = challengePath(settings) {
+            try readIfPresent(path)
         }
     }
 
@@ -55,16 +55,15 @@ enum SecretKeyFiles {
 
     /// What `doctor` says of secrets beside the registry that are missing though that is there.
     static func missingWords(_ settings: Settings) -> [String] {
-        guard case .sqlite(let registryPath) = settings.registry else { return [] }
-        var paths: [String] = []
-        if settings.secrets.challengeKeyFile == nil {
-            paths.append(registryPath + ".challenge-key")
+        guard case .sqlite(let registryPath) = settings.registry, File.exists(registryPath) else {
+            return []
         }
-        if settings.secrets.pseudonymKeyFile == nil {
-            paths.append(registryPath + ".pseudonym-key")
-        }
-        guard File.exists(registryPath) else { return [] }
-        return paths.filter { !File.exists($0) }.map {
+        let secrets = settings.secrets
+        let paths = [
+            secrets.challengeKeyFile == nil ? challengePath(settings) : nil,
+            secrets.pseudonymKeyFile == nil ? pseudonymPath(settings) : nil,
+        ]
+        return paths.compactMap(\.self).filter { !File.exists($0) }.map {
             "\($0) is missing, and the next start makes it anew: bring it back after a restore"
         }
     }
@@ -78,6 +77,11 @@ enum SecretKeyFiles {
             throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
         }
         return pseudonyms
+    }
+
+    private static func challengePath(_ settings: Settings) -> String? {
+        guard case .sqlite(let registryPath) = settings.registry else { return nil }
+        return registryPath + ".challenge-key"
     }
 
     private static func pseudonymPath(_ settings: Settings) -> String? {
