@@ -77,10 +77,8 @@ extension Accountant {
     private func goOn(without quota: Quota, _ check: Cause.Check) throws(Refusal) {
         services.meter.quotas.count(.unavailable, of: quota.name)
         let refusal = Refusal(.storeUnavailable, check)
-        guard !judge.state.judgement.isOnlyObserved(judge.judgedCohort) else {
-            return judge.note(.check(check))
-        }
-        switch policy.onStoreFailure.action {
+        let isOnlyObserved = judge.state.judgement.isOnlyObserved(judge.judgedCohort)
+        switch isOnlyObserved ? .pass : policy.onStoreFailure.action {
         case .deny: throw refusal
         case .limit:
             let rates = match.routeIndex.flatMap { site.rateLimits.shortfalls[$0] }
