@@ -237,8 +237,7 @@ final class Enrolment {
                 Remedy remedy = Remedy.of(error);
                 reports.note(phase[0], error, next.failures + 1);
                 if (remedy == Remedy.NEW_KEY && next.uselessKeys == 0) {
-                    next.uselessKeys = 1;
-                    next.dropKey();
+                    next.dropUselessKey();
                     keep(next.copy());
                     continue;
                 }
@@ -361,8 +360,7 @@ final class Enrolment {
                 return;
             case NEW_KEY:
                 // Another new key right away would fail in the same way.
-                next.dropKey();
-                next.uselessKeys++;
+                next.dropUselessKey();
                 next.wait(now, RetryPolicy.keyWait(
                         next.uselessKeys,
                         retries.keyInterval(advice != null ? advice : next.advice)));

@@ -62,6 +62,12 @@ final class EnrolmentState {
         return copy;
     }
 
+    /** Forgets a key that turned out to be useless before it was enrolled. */
+    void dropUselessKey() {
+        dropKey();
+        uselessKeys++;
+    }
+
     /** The key is useless. */
     void dropKey() {
         stage = Stage.NONE;
