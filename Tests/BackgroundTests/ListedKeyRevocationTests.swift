@@ -89,6 +89,14 @@ extension ListedKeyRevocationTests {
         withExtendedLifetime(timer) {}
     }
 
+    /// A revocation whose clock a test moves.
+    private func clocked() throws -> (ManualClock, EventLoop, ListedKeyRevocation) {
+        let clock = ManualClock(
+            now: MonotonicInstant(nanoseconds: 1_000_000_000_000), wallMilliseconds: 0)
+        let loop = try EventLoop(clock: clock)
+        return (clock, loop, revocation(loop))
+    }
+
     /// Runs a loop whose clock a test moves, until `isDone`.
     private func step(_ loop: EventLoop, until isDone: () -> Bool) throws {
         try repeatWhile(!isDone()) {
@@ -168,10 +176,7 @@ extension ListedKeyRevocationTests {
     @Test("what cannot be marked is not revoked yet, told of, and found again")
     func down() throws {
         let ids = try enrol([["aa"]])
-        let clock = ManualClock(
-            now: MonotonicInstant(nanoseconds: 1_000_000_000_000), wallMilliseconds: 0)
-        let loop = try EventLoop(clock: clock)
-        let revocation = revocation(loop)
+        let (clock, loop, revocation) = try clocked()
         isDown.withLock { $0 = true }
         revocation.take(try list("aa"), from: "x")
         try step(loop) { state.figures?.revokingFailure != nil }
@@ -205,10 +210,7 @@ extension ListedKeyRevocationTests {
     @Test("a key that was verified by the list before, and enrolled behind the new one, is found")
     func lateEnrolment() throws {
         let first = try enrol([["aa"]])
-        let clock = ManualClock(
-            now: MonotonicInstant(nanoseconds: 1_000_000_000_000), wallMilliseconds: 0)
-        let loop = try EventLoop(clock: clock)
-        let revocation = revocation(loop)
+        let (clock, loop, revocation) = try clocked()
         revocation.take(try list("aa"), from: "x")
         try step(loop) { state.figures?.revokedKeyCount == 1 }
         let late = try enrol([["aa"]])
@@ -221,10 +223,7 @@ extension ListedKeyRevocationTests {
     @Test("a list that was taken back revokes nothing, however the one before ended")
     func takenBack() throws {
         let ids = try enrol([["aa"], ["bb"]])
-        let clock = ManualClock(
-            now: MonotonicInstant(nanoseconds: 1_000_000_000_000), wallMilliseconds: 0)
-        let loop = try EventLoop(clock: clock)
-        let revocation = revocation(loop)
+        let (clock, loop, revocation) = try clocked()
         revocation.take(try list("aa"), from: "x")
         try step(loop) { state.figures?.revokedKeyCount == 1 }
         // A faulty list while the store is down, which the server then puts right.

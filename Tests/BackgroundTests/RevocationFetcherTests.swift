@@ -394,12 +394,19 @@ extension RevocationFetcherTests {
         #expect(damaged.inForce == nil && damaged.eventNames == ["revocation_list_unread"])
     }
 
+    /// A file with a list, and the time of its last change in milliseconds.
+    private static func file(
+        in directory: ScratchDirectory, entryCount: Int
+    ) throws -> (path: String, modified: Int64) {
+        let path = directory.path(of: "list.json")
+        try File.write(path, document(entryCount), mode: 0o600)
+        return (path, try #require(File.modifiedMilliseconds(path)))
+    }
+
     @Test("a file that another program writes is read again, and is as old as its last change")
     func file() throws {
         let directory = try ScratchDirectory()
-        let path = directory.path(of: "list.json")
-        try File.write(path, Self.document(0), mode: 0o600)
-        let modified = try #require(File.modifiedMilliseconds(path))
+        let (path, modified) = try Self.file(in: directory, entryCount: 0)
         let bench = try Bench(answer: nil, wallMilliseconds: modified + 60_000)
         try bench.use(Self.settings { $0.source = .file(path) })
         try wait(bench) { bench.inForce == 0 }
@@ -420,9 +427,7 @@ extension RevocationFetcherTests {
     @Test("a file that was changed in the future is not taken, because its age is not known")
     func futureFile() throws {
         let directory = try ScratchDirectory()
-        let path = directory.path(of: "list.json")
-        try File.write(path, Self.document(3), mode: 0o600)
-        let modified = try #require(File.modifiedMilliseconds(path))
+        let (path, modified) = try Self.file(in: directory, entryCount: 3)
         let ahead = try Bench(answer: nil, wallMilliseconds: modified - 300_001)
         try ahead.use(Self.settings { $0.source = .file(path) })
         try wait(ahead) { ahead.count(.fetched) + ahead.count(.failed) > 0 }

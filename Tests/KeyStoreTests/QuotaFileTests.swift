@@ -175,14 +175,18 @@ extension QuotaFileTests {
         #expect(last.make(.look, count(1)) == .granted(used: next.quotas.used(count(1))))
     }
 
+    private func removeFiles() throws {
+        for name in directory.names {
+            try FileManager.default.removeItem(atPath: directory.path + "/" + name)
+        }
+    }
+
     @Test("a file that was removed is made anew with all counts")
     func removed() throws {
         let life = Life(directory.registryPath)
         _ = life.make(.take(5), count(1))
         try life.write()
-        for name in directory.names {
-            try FileManager.default.removeItem(atPath: directory.path + "/" + name)
-        }
+        try removeFiles()
         _ = life.make(.take(3), count(2))
         try life.write()
         try life.stop()
@@ -196,9 +200,7 @@ extension QuotaFileTests {
         let life = Life(directory.registryPath)
         _ = life.make(.take(500), count(1))
         try life.write()
-        for name in directory.names {
-            try FileManager.default.removeItem(atPath: directory.path + "/" + name)
-        }
+        try removeFiles()
         _ = life.make(.take(3), count(1))
         try life.write()
         let next = Life(try killed(directory.registryPath))
